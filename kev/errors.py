@@ -1,0 +1,62 @@
+"""The tree of expected failures.
+
+Every message is one line that a user can act on: what is wrong, where (file, key, line), what to do.
+A command prints the message of a `KevError` and exits; anything else that escapes is a defect.
+
+    KevError
+    ├── UsageError         the command line asks for something that cannot be meant
+    ├── NotFound           a named file, session, round or study does not exist
+    ├── DamagedFile        a file is there and cannot be believed
+    │   └── DamagedLine    one line of a line-delimited file cannot be believed
+    ├── Refused            a rule forbids what was asked
+    └── LockHeld           another process holds the lock
+"""
+
+from pathlib import Path
+
+
+class KevError(Exception):
+    """An expected failure; `str()` of it is the line to show."""
+
+
+class UsageError(KevError):
+    """The command line asks for something that cannot be meant."""
+
+
+class NotFound(KevError):
+    """A named file, session, round or study does not exist."""
+
+
+class DamagedFile(KevError):
+    """A file is there and cannot be believed: empty, torn, not UTF-8, of the wrong shape, too large, unreadable.
+
+    `recoverable` names a complete sibling that an interrupted write left behind, if there is one.
+    """
+
+    def __init__(self, path: Path, reason: str, *, recoverable: Path | None = None) -> None:
+        self.path = path
+        self.reason = reason
+        self.recoverable = recoverable
+        hint = f"; a complete copy is in {recoverable}" if recoverable else ""
+        super().__init__(f"{path}: {reason}{hint}")
+
+
+class DamagedLine(DamagedFile):
+    """One line of a line-delimited file cannot be believed; `line` counts from 1."""
+
+    def __init__(self, path: Path, line: int, reason: str) -> None:
+        self.line = line
+        super().__init__(path, f"line {line}: {reason}")
+
+
+class Refused(KevError):
+    """A rule forbids what was asked; the message names the rule and the figures it was applied to."""
+
+
+class LockHeld(KevError):
+    """Another process holds the lock on `path`."""
+
+    def __init__(self, path: Path, holder: str = "") -> None:
+        self.path = path
+        self.holder = holder
+        super().__init__(f"{path}: held by {holder or 'another process'}; wait for it, or stop it")

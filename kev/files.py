@@ -1,0 +1,299 @@
+"""How bytes reach the disk and come back: the only module that opens files under runs/ for writing.
+
+Writing: a whole file is replaced through a temporary sibling and a rename, so that a reader sees the old bytes or
+the new ones and a kill at any byte loses neither; a line is appended under an advisory lock. Everything written is
+flushed to the device before the call returns.
+
+Reading: bounded, never blocking on what is not a regular file, and suspicious: what cannot be believed raises
+`DamagedFile` with the reason, so that "damaged" is never mistaken for "not there yet".
+"""
+
+import errno
+import fcntl
+import json
+import math
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from kev.errors import DamagedFile, DamagedLine, LockHeld, NotFound
+
+MAX_JSON_BYTES = 256 * 1024 * 1024
+"""A record larger than this is damage, not data: the largest real one (a rows.json) is about 100 MB."""
+
+UTF8_BOM = b"\xef\xbb\xbf"
+UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+# ---------------------------------------------------------------------------------------------------- writing
+
+
+def dump_json(value: Any) -> bytes:
+    """The bytes of a JSON file: UTF-8, 2-space indent, nothing escaped that need not be, a final newline.
+
+    Raises ValueError for NaN and infinities: a file that holds one is unreadable to every other reader.
+    """
+    return _encode(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def dump_json_line(value: Any) -> bytes:
+    """One JSON value on one line, with a final newline. Raises ValueError for NaN and infinities."""
+    return _encode(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Replace `path` by `data`, wholly or not at all. Raises OSError, with `path` untouched."""
+    temporary = _write_sibling(path, data)
+    try:
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _flush_directory(path.parent)
+
+
+def create_exclusive(path: Path, data: bytes) -> None:
+    """Create `path` holding `data`, wholly or not at all. Raises FileExistsError if anything is there already."""
+    temporary = _write_sibling(path, data)
+    try:
+        # A hard link fails on an existing name and appears with its bytes complete; O_EXCL alone would
+        # leave an empty file behind a kill between creation and write.
+        os.link(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _flush_directory(path.parent)
+
+
+def append(path: Path, data: bytes) -> None:
+    """Append `data`, which must end in a newline, under an exclusive lock.
+
+    A tail that an earlier kill left without its newline is closed first, so that a torn line spoils only itself.
+    If the device refuses part of `data`, the file is cut back to what it was and the OSError is raised.
+    """
+    if not data.endswith(b"\n"):
+        raise ValueError("append takes whole lines")
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            data = b"\n" + data
+        try:
+            _write_all(descriptor, data)
+            os.fsync(descriptor)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(descriptor, size)
+            raise
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold an exclusive advisory lock on `path` (created if needed) for the block.
+
+    Raises LockHeld, naming the holder's own words in the file, unless `wait` is true.
+    The kernel releases the lock when the process dies, however it dies.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            words = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+            raise LockHeld(path, words) from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _encode(text: str) -> bytes:
+    # Half a surrogate pair has no UTF-8; Python's escape for it is also JSON's, so it survives the round trip.
+    return (text + "\n").encode(errors="backslashreplace")
+
+
+def _write_sibling(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        # mkstemp makes 0600; a colleague who only watches must be able to read what the owner wrote.
+        os.fchmod(descriptor, 0o644)
+        _write_all(descriptor, data)
+        os.fsync(descriptor)
+    except BaseException:
+        os.close(descriptor)
+        Path(name).unlink(missing_ok=True)
+        raise
+    os.close(descriptor)
+    return Path(name)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _flush_directory(directory: Path) -> None:
+    # Without it the rename itself can be lost with the power; some network volumes refuse it, harmlessly.
+    with suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+# ---------------------------------------------------------------------------------------------------- reading
+
+
+def read_bytes(path: Path, *, limit: int = MAX_JSON_BYTES) -> bytes:
+    """The bytes of a regular file.
+
+    Raises NotFound if nothing is there, DamagedFile if it is no regular file, may not be read, or passes `limit`.
+    """
+    try:
+        # Non-blocking, so that a pipe under the name of a record cannot hang the reader.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFound(f"{path}: no such file") from None
+    except OSError as error:
+        raise DamagedFile(path, _os_reason(error)) from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise DamagedFile(path, "not a regular file")
+        if status.st_size > limit:
+            raise DamagedFile(path, f"{status.st_size:,} bytes, more than the {limit:,} a record may have")
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            data = stream.read(limit + 1)
+        if len(data) > limit:
+            raise DamagedFile(path, f"more than the {limit:,} bytes a record may have")
+        return data
+    except OSError as error:
+        raise DamagedFile(path, _os_reason(error)) from None
+    finally:
+        os.close(descriptor)
+
+
+def read_json(path: Path, *, limit: int = MAX_JSON_BYTES) -> Any:
+    """The JSON value in `path`. Raises NotFound or DamagedFile; the latter names a complete left-over copy."""
+    data = read_bytes(path, limit=limit)
+    try:
+        return parse_json(data)
+    except ValueError as error:
+        raise DamagedFile(path, str(error), recoverable=find_recoverable(path)) from None
+
+
+def parse_json(data: bytes) -> Any:
+    """The JSON value in `data`, tolerating only a UTF-8 byte order mark. Raises ValueError with the reason in words."""
+    if data.startswith(UTF16_BOMS) or b"\x00" in data[:4]:
+        raise ValueError("UTF-16 or UTF-32 text; save it as UTF-8")
+    data = data.removeprefix(UTF8_BOM)
+    if not data.strip():
+        raise ValueError("empty")
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        if b"\\ud" in data.lower():
+            # orjson refuses half a surrogate pair, which other writers do produce in error texts.
+            with suppress(ValueError, RecursionError):
+                return json.loads(data, parse_constant=_refuse_constant)
+        raise ValueError(_json_reason(data, error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a line-delimited file: its number from 1, and its value or the reason it has none."""
+
+    number: int
+    value: Any = None
+    damage: str | None = None
+
+
+def parse_json_lines(data: bytes, *, first: int = 1) -> Iterator[Line]:
+    """The values in `data`, one a line; blank lines are skipped, damaged ones are yielded with their reason.
+
+    Lines end at a newline and nowhere else: U+2028, U+2029 and U+0085 are text inside strings.
+    A last line without its newline is yielded like any other, since a finished file may lack one.
+    """
+    for number, line in enumerate(data.removeprefix(UTF8_BOM).split(b"\n"), start=first):
+        if not line.strip():
+            continue
+        try:
+            yield Line(number, parse_json(line))
+        except ValueError as error:
+            yield Line(number, damage=str(error))
+
+
+def read_json_lines(path: Path, *, limit: int = MAX_JSON_BYTES) -> list[Any]:
+    """Every value in `path`. Raises NotFound, DamagedFile, or DamagedLine at the first bad line."""
+    values = []
+    for line in parse_json_lines(read_bytes(path, limit=limit)):
+        if line.damage is not None:
+            raise DamagedLine(path, line.number, line.damage)
+        values.append(line.value)
+    return values
+
+
+def find_recoverable(path: Path) -> Path | None:
+    """The newest complete temporary sibling that an interrupted write of `path` left behind, or None."""
+    complete = []
+    with suppress(OSError):
+        for candidate in path.parent.glob(f".{path.name}*.tmp"):
+            with suppress(OSError, ValueError, DamagedFile, NotFound):
+                parse_json(read_bytes(candidate))
+                complete.append((candidate.stat().st_mtime, candidate))
+    return max(complete)[1] if complete else None
+
+
+def as_finite(value: object) -> float | None:
+    """`value` as a finite float, or None: for figures in files that others wrote."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _os_reason(error: OSError) -> str:
+    match error.errno:
+        case errno.EACCES | errno.EPERM:
+            return "may not be read (permission denied)"
+        case errno.EISDIR:
+            return "not a regular file"
+        case errno.ELOOP:
+            return "a loop of symbolic links"
+        case _:
+            return f"cannot be read ({error.strerror or type(error).__name__})"
+
+
+def _json_reason(data: bytes, error: orjson.JSONDecodeError) -> str:
+    try:
+        data.decode()
+    except UnicodeDecodeError as bad:
+        return f"not UTF-8 (byte {bad.start + 1:,})"
+    where = f"line {error.lineno}, column {error.colno}"
+    token = data.decode()[error.pos : error.pos + 9].lstrip("-")
+    if token.startswith(("NaN", "Infinity")):
+        return f"{where}: {token[:8].rstrip(',]} ')} is not a number JSON has"
+    if error.pos >= len(data.decode().rstrip()):
+        return f"cut short at {where}"
+    return f"not JSON at {where}"

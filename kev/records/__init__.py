@@ -1,0 +1,1 @@
+"""One pydantic module per kind of file in runs/, experiments/ and evals/."""

@@ -1,0 +1,1 @@
+"""Rounds as data: loaded, validated, read out and confirmed."""

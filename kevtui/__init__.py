@@ -1,0 +1,1 @@
+"""A terminal dashboard over unattended research sessions."""

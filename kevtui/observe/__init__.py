@@ -1,0 +1,1 @@
+"""Files and remote polls become one immutable Snapshot."""

@@ -1,0 +1,1 @@
+"""What fills the terminal: the dashboard and what opens over it."""
