@@ -1,0 +1,362 @@
+"""The Snapshot: one immutable picture of a session at one moment, the only thing a widget reads.
+
+Plain frozen dataclasses, since this is imported before the first frame and pydantic is not. Money is Decimal in US
+dollars; moments are UTC-aware; durations end in `_s` and are seconds. None means "not known", never 0.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+
+
+class TrialState(StrEnum):
+    """What is known of a trial; `UNKNOWN` where no file says."""
+
+    PLANNED = "planned"
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    TIMED_OUT = "timed out"
+    REFUSED = "refused"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    UNREACHABLE = "unreachable"
+    UNKNOWN = "unknown"
+
+
+class LeaseState(StrEnum):
+    """Judged by how long ago, on this machine's monotonic clock, the heartbeat last changed."""
+
+    FRESH = "fresh"
+    LATE = "late"
+    STALE = "stale"
+    RELEASED = "released"
+    CLOCK_AHEAD = "clock ahead"
+    UNKNOWN = "unknown"
+
+
+class ReadState(StrEnum):
+    ABSENT = "absent"
+    IN_FLIGHT = "in flight"
+    OVERDUE = "overdue"
+    LANDED = "landed"
+    FAILED = "failed"
+
+
+class WatcherState(StrEnum):
+    ALIVE = "alive"
+    LATE = "late"
+    DOWN = "down"
+    FINISHED = "finished"
+    NONE = "none"
+
+
+class Verdict(StrEnum):
+    """Of one criterion, or of an arm."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    MISSING = "missing"
+
+
+class Severity(StrEnum):
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """Spend against the authorization. `committed_complete` is false where a ledger could not be read."""
+
+    authorization: Decimal | None = None
+    baseline: Decimal | None = None
+    metered: Decimal | None = None
+    spent: Decimal | None = None
+    committed: Decimal | None = None
+    reserve: Decimal | None = None
+    headroom: Decimal | None = None
+    committed_complete: bool = True
+    reading_at: datetime | None = None
+    reading_age_s: float | None = None
+    reading_stale: bool = False
+    source: str = ""
+    """Where the reading comes from: a state file's name, a spec's budget block, a provider."""
+    simulated: bool = False
+    burn_per_hour: Decimal | None = None
+    exhausted_in_s: float | None = None
+    gateway_spent: Decimal | None = None
+    gateway_authorization: Decimal | None = None
+    readings: tuple[tuple[datetime, Decimal], ...] = ()
+    """(moment, spent since the baseline), oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Optimizer steps per minute over the last `span_s` seconds, and what it was measured on."""
+
+    steps_per_minute: float
+    span_s: float
+    basis: str
+    """`metrics` (the trainer's own timestamps), `arrival` (when log lines came), `resume point`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """When training should end, against when its container is stopped. Bounds come from the spread of the rate."""
+
+    remaining_s: float
+    remaining_low_s: float
+    remaining_high_s: float
+    finish_at: datetime
+    timeout_at: datetime | None
+    past_timeout: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One logged step; `at_s` is seconds since the first timed point of the trial, or None without a clock."""
+
+    step: int
+    loss: float | None
+    at_s: float | None = None
+    steps_per_minute: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    study: str
+    label: str
+    index: int | None
+    state: TrialState
+    call: str | None = None
+    attempts_used: int | None = None
+    attempts_allowed: int | None = None
+    error: str | None = None
+    note: str = ""
+    """One short remark on the state: "read", "continuation waits for lease", "no step line yet"."""
+    step: int | None = None
+    steps: int | None = None
+    loss: float | None = None
+    finished: bool = False
+    rate: Rate | None = None
+    rate_note: str = ""
+    """Why there is no rate: "this log has no clock", "no step line yet"."""
+    projection: Projection | None = None
+    started_at: datetime | None = None
+    log: str | None = None
+    log_age_s: float | None = None
+    resume_step: int | None = None
+    work_at_risk_s: float | None = None
+    scoring: tuple[int, int] | None = None
+    points: tuple[Point, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return f"{self.study}/{self.label}"
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    name: str
+    state: TrialState
+    status_text: str = ""
+    """The file's own words, where it has some."""
+    gpu: str | None = None
+    timeout_s: float | None = None
+    full_weight: bool | None = None
+    bound: Decimal | None = None
+    budget: Decimal | None = None
+    settled: bool = False
+    """True where nothing of it can cost more; its bound is then no longer committed."""
+    trials: tuple[Trial, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    trial: str
+    """`<study>/<label>`."""
+    state: LeaseState
+    unchanged_s: float | None = None
+    """Seconds of local monotonic time since the heartbeat last changed; None before it changed once."""
+    stamp_age_s: float | None = None
+    """This clock minus the heartbeat's stamp: off by the skew between the two machines."""
+    skew_s: float | None = None
+    """Estimated lead of the remote clock, where the heartbeat was seen to change."""
+    nonce_matches: bool | None = None
+    attempt: int | None = None
+    call: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    state: WatcherState
+    age_s: float | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCell:
+    """One arm (or parent) by one read tag."""
+
+    owner: str
+    tag: str
+    state: ReadState
+    directory: str = ""
+    age_s: float | None = None
+    progress: tuple[int, int] | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    owners: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    cells: tuple[ReadCell, ...] = ()
+
+    def cell(self, owner: str, tag: str) -> ReadCell | None:
+        return next((cell for cell in self.cells if cell.owner == owner and cell.tag == tag), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One registered comparison, as the read-out recorded it. `value` and `threshold` are the two operands."""
+
+    name: str
+    kind: str
+    """`primary`, `guard`, `calibration` or `other`, after the prefix of the name (1_, 2_, 3_)."""
+    verdict: Verdict
+    left: str = ""
+    op: str = ""
+    right: str = ""
+    value: float | None = None
+    threshold: float | None = None
+    candidate: float | None = None
+    parent: float | None = None
+    delta: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    name: str
+    size: str
+    passed: bool | None = None
+    complete: bool = False
+    selectable: bool = True
+    """False for an attribution arm: reported, never a candidate."""
+    note: str = ""
+    """"not read yet", "no criteria registered"."""
+    parent: str = ""
+    trial: str | None = None
+    checkpoint: str | None = None
+    temperature: float | None = None
+    temperature_low: float | None = None
+    temperature_high: float | None = None
+    temperature_source: str = ""
+    parent_temperature: float | None = None
+    in_distribution: bool = False
+    """True where the temperature was fitted on rows of a training corpus."""
+    unknowable: tuple[float | None, float | None] | None = None
+    criteria: tuple[Criterion, ...] = ()
+    missing: tuple[str, ...] = ()
+    missing_optional: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Readout:
+    """`source` is the read-out's path, or "" where only the spec is known and nothing has been read out."""
+
+    round: int | None = None
+    registered: str = ""
+    source: str = ""
+    age_s: float | None = None
+    arms: tuple[Arm, ...] = ()
+    candidates: tuple[tuple[str, str | None], ...] = ()
+    """(size, arm or None)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageVerdict:
+    """The result of one confirmation stage, or its absence."""
+
+    size: str
+    stage: str
+    passed: bool | None = None
+    source: str = ""
+    criteria: tuple[Criterion, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    severity: Severity
+    text: str
+    at: datetime | None = None
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A file that cannot be believed. What it last held stays in use, `last_good_age_s` old."""
+
+    path: str
+    reason: str
+    last_good_age_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    code: str
+    severity: Severity
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Names of the parts of a Snapshot, for `changed`."""
+
+    MONEY = "money"
+    STUDIES = "studies"
+    LEASES = "leases"
+    WATCHER = "watcher"
+    READS = "reads"
+    READOUT = "readout"
+    VERDICTS = "verdicts"
+    EVENTS = "events"
+    FINDINGS = "findings"
+    ALERTS = "alerts"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything known at `taken_at`. `changed` names the sections that differ from the Snapshot before."""
+
+    taken_at: datetime
+    title: str
+    root: str
+    session: str | None = None
+    round: int | None = None
+    spec: str | None = None
+    state_file: str | None = None
+    sample: bool = False
+    """True where the files themselves say that they are a made-up sample."""
+    polling: str = ""
+    """Why changes are polled for instead of told by the system, or ""."""
+    money: Money = field(default_factory=Money)
+    studies: tuple[Study, ...] = ()
+    leases: tuple[Lease, ...] = ()
+    watcher: Watcher = field(default_factory=lambda: Watcher(WatcherState.NONE))
+    reads: Reads = field(default_factory=Reads)
+    readout: Readout | None = None
+    verdicts: tuple[StageVerdict, ...] = ()
+    events: tuple[Event, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+    changed: frozenset[str] = frozenset()
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        return tuple(trial for study in self.studies for trial in study.trials)
