@@ -314,8 +314,7 @@ class Alert:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(StrEnum):
     """Names of the parts of a Snapshot, for `changed`."""
 
     MONEY = "money"
