@@ -4,17 +4,57 @@ A record keeps the keys it does not know and writes them back; a key that was ab
 and writing a file of an older shape changes nothing in it. Money is Decimal inside and a JSON number outside.
 """
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
+from pydantic_core import PydanticCustomError
 
 from kev import files
 from kev.errors import DamagedFile
 
-Money = Annotated[Decimal, PlainSerializer(float, return_type=float)]
-"""US dollars. A float is read through its shortest decimal form, so 1085.31568035 stays that figure."""
+LATEST_UNIX_SECONDS = 253_402_300_799
+"""The last second of the year 9999; a larger figure is milliseconds or damage."""
+
+
+def _as_dollars(value: object) -> Decimal:
+    if isinstance(value, Decimal) and value.is_finite():
+        return value
+    number = files.as_finite(value)
+    if number is None:
+        raise PydanticCustomError("money", "input should be an amount in US dollars, as a number")
+    return Decimal(value) if isinstance(value, int) else Decimal(str(number))
+
+
+def _as_json_number(value: Decimal) -> int | float:
+    exponent = value.as_tuple().exponent
+    return int(value) if isinstance(exponent, int) and exponent >= 0 else float(value)
+
+
+def _check_unix_seconds(value: int | float) -> int | float:
+    if not 0 <= value <= LATEST_UNIX_SECONDS:
+        raise PydanticCustomError("unix_seconds", "input should be a time in Unix seconds")
+    return value
+
+
+Money = Annotated[Decimal, BeforeValidator(_as_dollars), PlainSerializer(_as_json_number, return_type=Any)]
+"""US dollars. A float is read through its shortest decimal form, so 1085.31568035 stays that figure.
+
+A number in quotes is refused, and so is a truth value; an amount that was a whole number is written as one.
+"""
+
+Number = int | float
+"""A figure that keeps the form it has in its file: 10800 is not written back as 10800.0."""
+
+UnixSeconds = Annotated[Number, AfterValidator(_check_unix_seconds)]
+"""A moment as the engine's files write it; `utc_from_unix` turns it into a time."""
+
+
+def utc_from_unix(seconds: int | float) -> datetime:
+    """The moment `seconds` after 1970 began, UTC-aware."""
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 class Record(BaseModel):
@@ -26,6 +66,12 @@ class Record(BaseModel):
     def to_json(self) -> dict[str, Any]:
         """The record as plain JSON values: what was set, under the names of the file, unknown keys included."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+class StrictRecord(Record):
+    """A record that only programs write: a number in quotes, or a truth value for a number, is damage."""
+
+    model_config = ConfigDict(strict=True)
 
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
