@@ -234,7 +234,8 @@ def parse_json_lines(data: bytes, *, first: int = 1) -> Iterator[Line]:
         try:
             yield Line(number, parse_json(line))
         except ValueError as error:
-            yield Line(number, damage=str(error))
+            # The parser counts lines within what it was given, which is always one.
+            yield Line(number, damage=str(error).replace("line 1, ", ""))
 
 
 def read_json_lines(path: Path, *, limit: int = MAX_JSON_BYTES) -> list[Any]:

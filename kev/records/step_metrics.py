@@ -115,7 +115,7 @@ class StepMetricsReader:
             if not values:
                 damage = f"{len(line):,} bytes, more than the {MAX_LINE_BYTES:,} a step may have"
         except ValueError as error:
-            values, damage = _recover(line, str(error))
+            values, damage = _recover(line, str(error).replace("line 1, ", ""))
         recovered = 0
         for value in values:
             try:
