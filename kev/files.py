@@ -79,6 +79,7 @@ def append(path: Path, data: bytes) -> None:
     """
     if not data.endswith(b"\n"):
         raise ValueError("append takes whole lines")
+    path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from kev.records.base import Money, StrictRecord
+from kev.records.base import Charge, Money, StrictRecord
 from kev.records.instant import Instant, read_instant
 
 
@@ -14,7 +14,7 @@ class SessionRound(StrictRecord):
     spec: str
     spend_before: Money
     """US dollars since the session's start, before this round."""
-    budgets: Money
+    budgets: Charge
     """Sum of the budgets of the round's studies."""
     candidates: dict[str, str | None] = {}
     at: Any = None

@@ -28,6 +28,12 @@ def _as_dollars(value: object) -> Decimal:
     return Decimal(value) if isinstance(value, int) else Decimal(str(number))
 
 
+def _check_not_negative(value: Decimal) -> Decimal:
+    if value < 0:
+        raise PydanticCustomError("charge", "input should be an amount in US dollars from zero up")
+    return value
+
+
 def _as_json_number(value: Decimal) -> int | float:
     exponent = value.as_tuple().exponent
     return int(value) if isinstance(exponent, int) and exponent >= 0 else float(value)
@@ -44,6 +50,9 @@ Money = Annotated[Decimal, BeforeValidator(_as_dollars), PlainSerializer(_as_jso
 
 A number in quotes is refused, and so is a truth value; an amount that was a whole number is written as one.
 """
+
+Charge = Annotated[Money, AfterValidator(_check_not_negative)]
+"""US dollars that something costs, may cost or has cost: never below zero, or it would give headroom back."""
 
 Number = int | float
 """A figure that keeps the form it has in its file: 10800 is not written back as 10800.0."""

@@ -1,11 +1,11 @@
 """`runs/<session>-state.json`: our own schema, and the one public state file's, each as it is written.
 
-`kev.session` turns either into one view; nothing else should read them.
+`kev.session` turns either, or the budget of a round's spec, into one view; nothing else should read them.
 """
 
 from typing import Any
 
-from kev.records.base import Money, StrictRecord
+from kev.records.base import Charge, StrictRecord
 
 
 class SpendReading(StrictRecord):
@@ -13,7 +13,7 @@ class SpendReading(StrictRecord):
 
     at: str
     """ISO 8601 with an offset."""
-    metered_usd: Money
+    metered_usd: Charge
     """US dollars since the billing cycle began."""
     source: str | None = None
     """Where it comes from, such as `modal billing summary`."""
@@ -22,16 +22,23 @@ class SpendReading(StrictRecord):
 class SessionStudy(StrictRecord):
     """One launched study."""
 
-    bound_usd: Money | None = None
+    bound_usd: Charge | None = None
     calls: dict[str, str | None] = {}
+    status: str
+
+
+class SessionRead(StrictRecord):
+    """One launched batch of reads."""
+
+    bound_usd: Charge | None = None
     status: str
 
 
 class GatewayBudget(StrictRecord):
     """The AI gateway's own authorization, apart from the GPUs'."""
 
-    authorization_usd: Money | None = None
-    spent_usd: Money | None = None
+    authorization_usd: Charge | None = None
+    spent_usd: Charge | None = None
 
 
 class SessionState(StrictRecord):
@@ -40,17 +47,17 @@ class SessionState(StrictRecord):
     session: str
     simulated: bool = False
     """True where no real money is spent; every figure is then shown as simulated."""
-    authorization_usd: Money
-    reserve_usd: Money | None = None
+    authorization_usd: Charge
+    reserve_usd: Charge | None = None
     """None means a tenth of the authorization."""
-    baseline_usd: Money
+    baseline_usd: Charge
     """The meter when the session began."""
     cycle: str | None = None
     """Billing cycle of the baseline, `2026-10`."""
     readings: list[SpendReading] = []
     studies: dict[str, SessionStudy] = {}
-    reads: dict[str, Any] = {}
-    """Directory of each read to what is known of it."""
+    reads: dict[str, SessionRead] = {}
+    """Each launched batch of reads, `<round>/<arm>` or `<round>/<arm>/<stage>`."""
     candidates: dict[str, Any] = {}
     decisions: list[str] = []
     """What a person must decide."""
@@ -60,8 +67,18 @@ class SessionState(StrictRecord):
 class NightAuthorization(StrictRecord):
     """Dollars a night may spend."""
 
-    modal_usd: Money
-    ai_gateway_usd: Money | None = None
+    modal_usd: Charge
+    ai_gateway_usd: Charge | None = None
+
+
+class SpecBudget(StrictRecord):
+    """The `budget` block of a round's spec; keys ending in `_bound` are what its parts were planned to cost."""
+
+    hard_cap: Charge
+    metered_start: Charge | None = None
+    """The meter when the round was registered."""
+    cycle: str | None = None
+    """Billing cycle of that reading, `2026-10`."""
 
 
 class NightState(StrictRecord):
@@ -71,11 +88,11 @@ class NightState(StrictRecord):
     branch: str | None = None
     start_local: str | None = None
     authorization: NightAuthorization
-    modal_metered_usd: dict[str, Money]
+    modal_metered_usd: dict[str, Charge]
     """`baseline_night_start`, or a UTC time to the minute, to the meter."""
-    ai_gateway_estimated_usd: dict[str, Money] = {}
+    ai_gateway_estimated_usd: dict[str, Charge] = {}
     """Directory of a read, sometimes with a remark, or `total`, to its estimate."""
     studies: dict[str, SessionStudy] = {}
-    running_bounds_usd: dict[str, Money] = {}
+    running_bounds_usd: dict[str, Charge] = {}
     candidates_unpublished: dict[str, dict[str, Any]] = {}
     pending_decisions: list[str] = []

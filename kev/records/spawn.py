@@ -6,10 +6,8 @@ Records from before the ledger hold only `name`, `calls`, `bound_usd` and `timeo
 
 from datetime import datetime
 
-from kev.records.base import Money, Number, StrictRecord, UnixSeconds, utc_from_unix
-
-ATTEMPTS_OF_FULL_WEIGHT_TRIAL = 3
-"""The first run and two continuations; a LoRA trial has one attempt and no resume point."""
+from kev.budget import FULL_WEIGHT_ATTEMPTS
+from kev.records.base import Charge, Number, StrictRecord, UnixSeconds, utc_from_unix
 
 
 class Attempt(StrictRecord):
@@ -42,7 +40,7 @@ class SpawnRecord(StrictRecord):
     """Label of each trial to its current call; None while its attempt is pending."""
     attempts: dict[str, list[Attempt]] = {}
     """The ledger: label to attempts, oldest first."""
-    bound_usd: Money | None = None
+    bound_usd: Charge | None = None
     gpu: str | None = None
     timeout: Number | None = None
     """Seconds, per attempt."""
@@ -58,7 +56,7 @@ class SpawnRecord(StrictRecord):
 
     def attempts_allowed(self) -> int:
         """Container runs each trial may have in all."""
-        return ATTEMPTS_OF_FULL_WEIGHT_TRIAL if self.full_ft else 1
+        return FULL_WEIGHT_ATTEMPTS if self.full_ft else 1
 
     def attempts_used(self, label: str) -> int:
         """Container runs that `label` has had, abandoned ones included; all of them where there is no ledger."""

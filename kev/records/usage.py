@@ -1,6 +1,6 @@
 """`usage.json` beside the rows of an AI-gateway read, and `failure.json` beside those of one that died."""
 
-from kev.records.base import Money, StrictRecord
+from kev.records.base import Charge, StrictRecord
 
 
 class Usage(StrictRecord):
@@ -14,11 +14,11 @@ class Usage(StrictRecord):
     input_tokens: int
     output_tokens: int
     retries_after_5xx: int | None = None
-    listed_input_usd_per_million: Money | None = None
+    listed_input_usd_per_million: Charge | None = None
     refusals: dict[str, int] | None = None
     """HTTP status to count."""
-    estimated_usd: Money
-    budget_usd: Money | None = None
+    estimated_usd: Charge
+    budget_usd: Charge | None = None
 
 
 class Failure(StrictRecord):

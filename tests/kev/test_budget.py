@@ -140,6 +140,7 @@ def test_a_study_within_its_limits_gets_its_bound() -> None:
         (28800, "250.01", 1, False, "budget"),
         (28800, "1000.01", 1, True, "budget"),
         (3600, 0, 1, False, "budget"),
+        (3600, "NaN", 1, False, "budget"),
         (28800, 100, 2, False, r"100\.2432.*above its budget"),
         (3600, 100, 0, False, "trials 0"),
     ],

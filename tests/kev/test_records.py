@@ -138,6 +138,7 @@ def test_any_first_level_key_of_a_wrong_type_is_named_or_kept(shape: type[Record
         ({"calls": ["fc-1"]}, "calls"),
         ({"bound_usd": "18.8"}, "bound_usd"),
         ({"bound_usd": True}, "bound_usd"),
+        ({"bound_usd": -0.01}, "bound_usd"),
         ({"timeout": "10800"}, "timeout"),
         ({"full_ft": 1}, "full_ft"),
         ({"attempts": {"trial-0": "fc-01"}}, "attempts.trial-0"),

@@ -1,0 +1,324 @@
+"""A session: what it may spend, what it has spent, and what is still out; and the journal of what happened in it.
+
+The state lives in `runs/<session>-state.json`, in this schema (amounts in US dollars, times ISO 8601 with an offset):
+
+    session            name
+    simulated          true where no real money is spent
+    authorization_usd  what may be spent in all
+    reserve_usd        kept back; a tenth of the authorization where absent
+    baseline_usd       the provider's meter when the session began
+    cycle              billing cycle of the baseline, "2026-10"
+    readings           [{at, metered_usd, source}]
+    studies            {name: {bound_usd, calls: {label: call or null}, status}}
+    reads              {batch: {bound_usd, status}}
+    candidates         {size: what is known of the candidate}
+    decisions          [what a person must decide]
+    ai_gateway         {authorization_usd, spent_usd}
+
+The public state file of an earlier engine is read as well, and where there is no state file, the `budget` block of a
+round's spec says what may be spent. All three come out as one `Session`. A state file that is empty or damaged raises
+DamagedFile: taking it for a fresh session would give back all the headroom.
+
+What happened goes to `runs/<session>-events.jsonl`, which is only ever appended to.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from kev import budget, files
+from kev.errors import DamagedFile, Refused
+from kev.records.base import parse_record
+from kev.records.event import Event, EventSeverity
+from kev.records.instant import read_instant
+from kev.records.session import NightState, SessionState, SessionStudy, SpecBudget, SpendReading
+
+SETTLED = frozenset({"done", "failed", "cancelled", "canceled", "landed", "pulled", "read"})
+"""First words of a status under which nothing more can be spent; any other status still counts its bound."""
+
+STATE_SUFFIX = "-state.json"
+EVENTS_SUFFIX = "-events.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The provider's meter at one moment."""
+
+    at: datetime
+    metered: Decimal
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A study or a batch of reads, as the state has it."""
+
+    name: str
+    status: str
+    bound: Decimal | None = None
+    calls: Mapping[str, str | None] = field(default_factory=dict)
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One session, whichever kind of file it was read from. None is unknown, never zero."""
+
+    name: str
+    source: str
+    """What it was read from, in words: a file's name, or a spec's budget block."""
+    authorization: Decimal
+    reserve: Decimal
+    baseline: Decimal | None = None
+    cycle: str | None = None
+    simulated: bool = False
+    readings: tuple[Reading, ...] = ()
+    """Oldest first."""
+    studies: tuple[Work, ...] = ()
+    reads: tuple[Work, ...] = ()
+    planned: Mapping[str, Decimal] = field(default_factory=dict)
+    """What the parts of a round were planned to cost, where a spec's budget says so; nothing of it is committed."""
+    candidates: Mapping[str, Any] = field(default_factory=dict)
+    decisions: tuple[str, ...] = ()
+    gateway_authorization: Decimal | None = None
+    gateway_spent: Decimal | None = None
+
+    @property
+    def metered(self) -> Decimal | None:
+        """The newest reading; None without any since the baseline."""
+        return self.readings[-1].metered if self.readings else None
+
+    @property
+    def spent(self) -> budget.Spent | None:
+        """Since the baseline, over all billing cycles; None while either end is unknown."""
+        if self.baseline is None:
+            return None
+        return budget.spent(self.baseline, [reading.metered for reading in self.readings])
+
+    @property
+    def committed(self) -> budget.Committed:
+        """Bounds of the studies and reads that the state does not call settled."""
+        return budget.committed(work.bound for work in (*self.studies, *self.reads) if not work.settled)
+
+    @property
+    def account(self) -> budget.Account:
+        """The figures that the spend rule is applied to."""
+        known = self.spent
+        return budget.Account(self.authorization, self.reserve, known.usd if known else None, self.committed)
+
+
+# ----------------------------------------------------------------------------------------------------- reading
+
+
+def read_session(path: Path) -> Session:
+    """The session whose state is in `path`, in either schema. Raises NotFound or DamagedFile."""
+    return parse_session(path, files.read_json(path))
+
+
+def parse_session(path: Path, value: Any) -> Session:
+    """The session whose state, `value`, `path` held. Raises DamagedFile, naming the key."""
+    if isinstance(value, dict) and "session" in value:
+        return _from_state(path, parse_record(path, value, SessionState))
+    if isinstance(value, dict) and "night" in value:
+        return _from_night(path, parse_record(path, value, NightState))
+    raise DamagedFile(path, "is no session state: it has neither a session nor a night")
+
+
+def session_of_budget(path: Path, name: str, block: Any) -> Session:
+    """The session that the `budget` block of the round spec in `path` stands for. Raises DamagedFile."""
+    try:
+        plan = parse_record(path, block, SpecBudget)
+    except DamagedFile as error:
+        raise DamagedFile(path, f"budget: {error.reason}") from None
+    planned = {key: Decimal(str(value)) for key, value in (plan.model_extra or {}).items()
+               if key.endswith("_bound") and files.as_finite(value) is not None}  # fmt: skip
+    return Session(
+        name=name,
+        source=f"budget block of {path.name}",
+        authorization=plan.hard_cap,
+        reserve=budget.reserve(plan.hard_cap),
+        baseline=plan.metered_start,
+        cycle=plan.cycle,
+        planned=planned,
+    )
+
+
+def session_name(path: Path) -> str:
+    """The name of the session whose state file `path` is."""
+    return path.name.removesuffix(STATE_SUFFIX)
+
+
+def is_settled(status: str) -> bool:
+    """True if nothing more can be spent under `status`, which may be free text; in doubt, false."""
+    words = re.match(r"\s*([A-Za-z]+)", status)
+    return words is not None and words[1].lower() in SETTLED
+
+
+def _from_state(path: Path, state: SessionState) -> Session:
+    gateway = state.ai_gateway
+    return Session(
+        name=state.session,
+        source=path.name,
+        authorization=state.authorization_usd,
+        reserve=budget.reserve(state.authorization_usd) if state.reserve_usd is None else state.reserve_usd,
+        baseline=state.baseline_usd,
+        cycle=state.cycle,
+        simulated=state.simulated,
+        readings=_in_order(
+            _reading(path, f"readings.{number}.at", made.at, made.metered_usd, made.source or path.name)
+            for number, made in enumerate(state.readings)
+        ),
+        studies=tuple(_work(name, study) for name, study in state.studies.items()),
+        reads=tuple(Work(name, read.status, read.bound_usd, settled=is_settled(read.status))
+                    for name, read in state.reads.items()),
+        candidates=state.candidates,
+        decisions=tuple(state.decisions),
+        gateway_authorization=gateway.authorization_usd if gateway else None,
+        gateway_spent=gateway.spent_usd if gateway else None,
+    )  # fmt: skip
+
+
+def _from_night(path: Path, state: NightState) -> Session:
+    metered = state.modal_metered_usd
+    baselines = [usd for key, usd in metered.items() if key.startswith("baseline")]
+    if len(baselines) > 1:
+        raise DamagedFile(path, "modal_metered_usd: has more than one baseline")
+    estimates = state.ai_gateway_estimated_usd
+    return Session(
+        name=session_name(path),
+        source=path.name,
+        authorization=state.authorization.modal_usd,
+        reserve=budget.reserve(state.authorization.modal_usd),
+        baseline=baselines[0] if baselines else None,
+        readings=_in_order(
+            _reading(path, f"modal_metered_usd.{key}", key, usd, path.name)
+            for key, usd in metered.items() if not key.startswith("baseline")
+        ),
+        studies=_night_studies(state),
+        candidates=state.candidates_unpublished,
+        decisions=tuple(state.pending_decisions),
+        gateway_authorization=state.authorization.ai_gateway_usd,
+        gateway_spent=estimates.get("total", sum(estimates.values(), Decimal(0))) if estimates else None,
+    )  # fmt: skip
+
+
+def _night_studies(state: NightState) -> tuple[Work, ...]:
+    running = state.running_bounds_usd
+    # Whatever is listed as running counts, even where its status says otherwise or it has no entry of its own.
+    works = [_work(name, study, running.get(name)) for name, study in state.studies.items()]
+    works += [Work(name, "running", bound) for name, bound in running.items() if name not in state.studies]
+    return tuple(works)
+
+
+def _work(name: str, study: SessionStudy, running_bound: Decimal | None = None) -> Work:
+    settled = running_bound is None and is_settled(study.status)
+    bound = study.bound_usd if running_bound is None else running_bound
+    return Work(name, study.status, bound, study.calls, settled)
+
+
+def _reading(path: Path, where: str, at: str, metered: Decimal, source: str) -> Reading:
+    instant = read_instant(at)
+    if instant.at is None:
+        raise DamagedFile(path, f"{where}: {at!r:.40} {instant.problem}")
+    return Reading(instant.at, metered, source)
+
+
+def _in_order(readings: Iterable[Reading]) -> tuple[Reading, ...]:
+    return tuple(sorted(readings, key=lambda reading: reading.at))
+
+
+# ----------------------------------------------------------------------------------------------------- writing
+
+
+def create_state(path: Path, state: SessionState) -> None:
+    """Begin a session. Raises Refused if anything is under that name already, damaged or not."""
+    try:
+        files.create_exclusive(path, files.dump_json(state.to_json()))
+    except FileExistsError:
+        raise Refused(f"{path}: there is a session of this name already; choose another name") from None
+
+
+def update_state(path: Path, change: Callable[[SessionState], SessionState]) -> SessionState:
+    """Replace the state in `path` by what `change` makes of it, under the session's lock, and return the new one.
+
+    Raises NotFound, DamagedFile, or Refused for a state file of an earlier engine, which is only ever read.
+    """
+    with files.locked(lock_path(path), wait=True):
+        value = files.read_json(path)
+        if isinstance(value, dict) and "session" not in value and "night" in value:
+            raise Refused(f"{path}: written by an earlier engine; it is read, never changed")
+        changed = change(parse_record(path, value, SessionState))
+        files.write_atomic(path, files.dump_json(changed.to_json()))
+        return changed
+
+
+def lock_path(path: Path) -> Path:
+    """The lock file of the session whose state file `path` is."""
+    return path.with_name(f".{path.name}.lock")
+
+
+def with_reading(state: SessionState, at: datetime, metered: Decimal, source: str) -> SessionState:
+    """`state` with one more reading of the meter."""
+    reading = SpendReading(at=utc_text(at), metered_usd=metered, source=source)
+    return state.model_copy(update={"readings": [*state.readings, reading]})
+
+
+def utc_text(moment: datetime) -> str:
+    """`moment`, which must have a zone, as state files and journals write it: UTC to the millisecond."""
+    if moment.tzinfo is None:
+        raise ValueError("a time without a zone is no moment")
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+# ----------------------------------------------------------------------------------------------------- journal
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """What a journal's lines gave: the events in file order, and every line that could not be read, by number."""
+
+    events: tuple[Event, ...]
+    damage: tuple[files.Line, ...] = ()
+
+
+def events_path(state_path: Path) -> Path:
+    """The journal beside a state file."""
+    return state_path.with_name(session_name(state_path) + EVENTS_SUFFIX)
+
+
+def append_event(
+    path: Path, at: datetime, kind: str, text: str, *, severity: EventSeverity = "info", subject: str = "",
+    who: str | None = None,
+) -> Event:  # fmt: skip
+    """Write one event to the end of the journal in `path` and return it. Raises OSError if it could not be kept."""
+    values = {"at": utc_text(at), "kind": kind, "severity": severity, "subject": subject, "text": text}
+    event = Event.model_validate(values if who is None else values | {"who": who})
+    files.append(path, files.dump_json_line(event.to_json()))
+    return event
+
+
+def parse_events(data: bytes, *, first: int = 1) -> Journal:
+    """The events in whole lines of a journal, the first of which is number `first`. Never raises."""
+    events: list[Event] = []
+    damage: list[files.Line] = []
+    for line in files.parse_json_lines(data, first=first):
+        if line.damage is not None:
+            damage.append(line)
+            continue
+        try:
+            events.append(Event.model_validate(line.value))
+        except ValidationError as error:
+            key = ".".join(str(part) for part in error.errors(include_url=False)[0]["loc"]) or "the line"
+            damage.append(files.Line(line.number, damage=f"{key}: no event has this"))
+    return Journal(tuple(events), tuple(damage))
+
+
+def read_events(path: Path) -> Journal:
+    """The journal in `path`, as far as it can be read. Raises NotFound, or DamagedFile if no line can be."""
+    return parse_events(files.read_bytes(path))
