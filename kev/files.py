@@ -10,6 +10,7 @@ Reading: bounded, never blocking on what is not a regular file, and suspicious: 
 
 import errno
 import fcntl
+import glob
 import json
 import math
 import os
@@ -199,6 +200,8 @@ def read_json(path: Path, *, limit: int = MAX_JSON_BYTES) -> Any:
 
 def parse_json(data: bytes) -> Any:
     """The JSON value in `data`, tolerating only a UTF-8 byte order mark. Raises ValueError with the reason in words."""
+    if data and not data.strip(b"\0"):
+        raise ValueError("nothing but NUL bytes, as after a crash before the data reached the disk")
     if data.startswith(UTF16_BOMS) or b"\x00" in data[:4]:
         raise ValueError("UTF-16 or UTF-32 text; save it as UTF-8")
     data = data.removeprefix(UTF8_BOM)
@@ -253,7 +256,7 @@ def find_recoverable(path: Path) -> Path | None:
     """The newest complete temporary sibling that an interrupted write of `path` left behind, or None."""
     complete = []
     with suppress(OSError):
-        for candidate in path.parent.glob(f".{path.name}*.tmp"):
+        for candidate in path.parent.glob(f".{glob.escape(path.name)}*.tmp"):
             with suppress(OSError, ValueError, DamagedFile, NotFound):
                 parse_json(read_bytes(candidate))
                 complete.append((candidate.stat().st_mtime, candidate))
