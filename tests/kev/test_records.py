@@ -19,6 +19,7 @@ from kev.records.event import Event
 from kev.records.instant import read_instant
 from kev.records.intent import ReadIntent
 from kev.records.lease import Lease
+from kev.records.locked import LockedSummary
 from kev.records.provenance import Provenance
 from kev.records.report import Report
 from kev.records.result import Result
@@ -85,6 +86,8 @@ EXAMPLES: list[tuple[type[Record], dict[str, Any]]] = [
                     "studies": {"a": {"bound_usd": 9.5, "calls": {"trial-0": None}, "status": "running"}},
                     "ai_gateway": {"authorization_usd": 10, "spent_usd": 0.5}, "mood": "good"}),
     (NightState, {"night": "9", "authorization": {"modal_usd": 10}, "modal_metered_usd": {"baseline": 1.5}}),
+    (LockedSummary, {"trial": "/runs/a/00-trial-0", "trial_result_sha256": None, "temperature": 1.5,
+                     "suites": {"decision": {"suite": "evals/a", "clean": {"n": 5, "acc": 0.5}, "permutation": None}}}),
     (Event, {"at": "2027-01-01T00:00:00Z", "kind": "launch", "severity": "info", "subject": "a", "text": "b"}),
 ]  # fmt: skip
 
