@@ -34,7 +34,7 @@ from pydantic import ValidationError
 
 from kev import budget, files
 from kev.errors import DamagedFile, Refused
-from kev.records.base import parse_record
+from kev.records.base import parse_record, reason_of
 from kev.records.event import Event, EventSeverity
 from kev.records.instant import read_instant
 from kev.records.session import NightState, SessionState, SessionStudy, SpecBudget, SpendReading
@@ -314,11 +314,10 @@ def parse_events(data: bytes, *, first: int = 1) -> Journal:
         try:
             events.append(Event.model_validate(line.value))
         except ValidationError as error:
-            key = ".".join(str(part) for part in error.errors(include_url=False)[0]["loc"]) or "the line"
-            damage.append(files.Line(line.number, damage=f"{key}: no event has this"))
+            damage.append(files.Line(line.number, damage=reason_of(error)))
     return Journal(tuple(events), tuple(damage))
 
 
 def read_events(path: Path) -> Journal:
-    """The journal in `path`, as far as it can be read. Raises NotFound, or DamagedFile if no line can be."""
+    """The journal in `path`, as far as it can be read. Raises NotFound, or DamagedFile if its bytes cannot be had."""
     return parse_events(files.read_bytes(path))

@@ -93,10 +93,15 @@ def parse_record(path: Path, value: Any, shape: type[AnyRecord]) -> AnyRecord:
     try:
         return shape.model_validate(value)
     except ValidationError as error:
-        first, *others = error.errors(include_url=False, include_context=False)
-        where = ".".join(str(part) for part in first["loc"]) or "the object"
-        more = f" (and {len(others)} more)" if others else ""
-        raise DamagedFile(path, f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}{more}") from None
+        raise DamagedFile(path, reason_of(error)) from None
+
+
+def reason_of(error: ValidationError) -> str:
+    """What is wrong, in a line: the first key of the wrong shape, what it should be, and how many more there are."""
+    first, *others = error.errors(include_url=False, include_context=False)
+    where = ".".join(str(part) for part in first["loc"]) or "the object"
+    more = f" (and {len(others)} more)" if others else ""
+    return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}{more}"
 
 
 def read_record(path: Path, shape: type[AnyRecord]) -> AnyRecord:

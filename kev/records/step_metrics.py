@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from kev import files
-from kev.records.base import Number, StrictRecord
+from kev.records.base import Number, StrictRecord, reason_of
 from kev.records.instant import Instant, read_instant
 
 MAX_LINE_BYTES = 64 * 1024
@@ -56,7 +56,7 @@ class StepMetrics(StrictRecord):
     @property
     def identity(self) -> tuple[int, int, str]:
         """What makes two records the same one: rank, step and time as written."""
-        return self.rank, self.step, self.instant.text
+        return self.rank, self.step, str(self.t if self.at is None else self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,17 @@ class StepMetricsReading:
 
 
 class StepMetricsReader:
-    """Reads a growing file piece by piece; remembers the line number, the unfinished tail and the records seen."""
+    """Reads a growing file piece by piece; remembers the line number, the unfinished tail and the newest records.
 
-    def __init__(self) -> None:
+    A record is known as a repeat while it is among the `remember` newest, which bounds the memory of a long watch: a
+    writer that tries again repeats what it has just written.
+    """
+
+    def __init__(self, *, remember: int = 4096) -> None:
+        self._remember = remember
         self._line = 0
         self._tail = b""
-        self._seen: set[tuple[int, int, str]] = set()
+        self._seen: dict[tuple[int, int, str], None] = {}
 
     def feed(self, data: bytes) -> StepMetricsReading:
         """What the lines completed by `data` gave; an unfinished last line waits for the rest of it."""
@@ -121,23 +126,28 @@ class StepMetricsReader:
             try:
                 point = StepMetrics.model_validate(value)
             except ValidationError as error:
-                first = error.errors(include_url=False)[0]
-                where = ".".join(str(part) for part in first["loc"]) or "the line"
-                damage = damage or f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"
+                damage = damage or reason_of(error)
                 continue
             recovered += 1
-            if point.identity in self._seen:
+            if self._is_new(point.identity):
+                reading.points.append(point)
+            else:
                 reading.repeats.append(self._line)
-                continue
-            self._seen.add(point.identity)
-            reading.points.append(point)
         if damage is not None:
             reading.damage.append(LineDamage(self._line, damage, recovered))
+
+    def _is_new(self, identity: tuple[int, int, str]) -> bool:
+        if identity in self._seen:
+            return False
+        self._seen[identity] = None
+        if len(self._seen) > self._remember:
+            del self._seen[next(iter(self._seen))]
+        return True
 
 
 def read_step_metrics(data: bytes) -> StepMetricsReading:
     """What a whole file gave. Never raises."""
-    reader = StepMetricsReader()
+    reader = StepMetricsReader(remember=len(data))
     reading = reader.feed(data)
     last = reader.finish()
     return StepMetricsReading(

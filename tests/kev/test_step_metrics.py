@@ -64,6 +64,13 @@ def test_a_line_past_the_limit_is_named_without_being_kept() -> None:
     assert [point.step for point in reading.points] == [1]
 
 
+def test_a_long_watch_remembers_only_the_newest_records() -> None:
+    reader = StepMetricsReader(remember=3)
+    first = reader.feed(b"\n".join(line(step) for step in range(5)) + b"\n" + line(4) + b"\n")
+    assert len(first.points) == 5 and first.repeats == [6]
+    assert reader.feed(line(0) + b"\n").repeats == []
+
+
 @given(st.lists(st.integers(0, 59), max_size=12), st.lists(st.integers(1, 40), max_size=40))
 def test_reading_in_pieces_gives_what_reading_at_once_gives(steps: list[int], sizes: list[int]) -> None:
     data = b"\n".join(line(step) for step in steps)
