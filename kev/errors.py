@@ -14,9 +14,14 @@ A command prints the message of a `KevError` and exits; anything else that escap
 
 from pathlib import Path
 
+from kev.text import visible
+
 
 class KevError(Exception):
-    """An expected failure; `str()` of it is the line to show."""
+    """An expected failure; `str()` of it is the line to show, safe for a terminal whatever name a file or key has."""
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class UsageError(KevError):
@@ -35,7 +40,7 @@ class DamagedFile(KevError):
 
     def __init__(self, path: Path, reason: str, *, recoverable: Path | None = None) -> None:
         self.path = path
-        self.reason = reason
+        self.reason = visible(reason)
         self.recoverable = recoverable
         hint = f"; a complete copy is in {recoverable}" if recoverable else ""
         super().__init__(f"{path}: {reason}{hint}")

@@ -13,7 +13,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Pla
 from pydantic_core import PydanticCustomError
 
 from kev import files
-from kev.errors import DamagedFile
+from kev.errors import DamagedFile, Refused
+from kev.text import shorten, visible
 
 LATEST_UNIX_SECONDS = 253_402_300_799
 """The last second of the year 9999; a larger figure is milliseconds or damage."""
@@ -73,8 +74,14 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, defer_build=True, allow_inf_nan=False)
 
     def to_json(self) -> dict[str, Any]:
-        """The record as plain JSON values: what was set, under the names of the file, unknown keys included."""
-        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        """The record as plain JSON values: what was set, under the names of the file, unknown keys included.
+
+        Raises Refused if an unknown key holds more levels than can be written.
+        """
+        try:
+            return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        except ValueError as error:
+            raise Refused(f"{type(self).__name__}: not written back ({error})") from None
 
 
 class StrictRecord(Record):
@@ -99,7 +106,7 @@ def parse_record(path: Path, value: Any, shape: type[AnyRecord]) -> AnyRecord:
 def reason_of(error: ValidationError) -> str:
     """What is wrong, in a line: the first key of the wrong shape, what it should be, and how many more there are."""
     first, *others = error.errors(include_url=False, include_context=False)
-    where = ".".join(str(part) for part in first["loc"]) or "the object"
+    where = visible(".".join(shorten(str(part), 80) for part in first["loc"])) or "the object"
     more = f" (and {len(others)} more)" if others else ""
     return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}{more}"
 

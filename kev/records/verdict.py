@@ -41,7 +41,7 @@ def parse_verdict(path: Path, value: Any) -> StoredVerdict:
         raise DamagedFile(path, "holds no object, so it is no verdict")
     if not _is_old(value):
         return StoredVerdict("current", parse_record(path, value, Verdict), value)
-    return StoredVerdict("old", parse_record(path, _to_current(value), Verdict), value)
+    return StoredVerdict("old", parse_record(path, _to_current(path, value), Verdict), value)
 
 
 def read_verdict(path: Path) -> StoredVerdict:
@@ -56,7 +56,7 @@ def _is_old(value: dict[str, Any]) -> bool:
     )
 
 
-def _to_current(value: dict[str, Any]) -> dict[str, Any]:
+def _to_current(path: Path, value: dict[str, Any]) -> dict[str, Any]:
     stage = value.get("stage")
     own = _PANEL_OF_STAGE.get(stage, stage) if isinstance(stage, str) else "stage"
     current: dict[str, Any] = {key: value[key] for key in ("round", "stage", "arm", "trial", "criteria", "passed")
@@ -68,6 +68,8 @@ def _to_current(value: dict[str, Any]) -> dict[str, Any]:
         elif key == "n":
             panels.setdefault(own, {})["n"] = part
         elif key not in current and isinstance(part, dict):
+            if isinstance(part.get("cand"), dict) != isinstance(part.get("parent"), dict):
+                raise DamagedFile(path, f"{key}: one side is an object and the other is not")
             _add(panels, own, key, part)
     return current | {"panels": panels, "missing": [], "complete": isinstance(value.get("passed"), bool)}
 
@@ -77,7 +79,7 @@ def _add(panels: dict[str, dict[str, Any]], own: str, key: str, part: dict[str, 
     if isinstance(part.get("cand"), dict):  # a whole panel: its metrics are inside each side
         panel = panels.setdefault(key, {})
         for old, new in (("cand", "candidate"), ("parent", "parent")):
-            for metric, figure in (part.get(old) or {}).items():
+            for metric, figure in part[old].items():
                 if metric == "n":
                     panel["n"] = figure
                 else:

@@ -276,6 +276,17 @@ def test_what_is_no_json_says_why_in_one_line(data: bytes, reason: str, tmp_path
     assert str(path) in str(damage.value) and "\n" not in str(damage.value)
 
 
+def test_no_name_of_a_file_or_holder_reaches_a_terminal_raw(tmp_path: Path) -> None:
+    path = tmp_path / "a\x1b[31m\nb.json"
+    path.write_bytes(b"")
+    with pytest.raises(DamagedFile) as damage:
+        files.read_json(path)
+    assert r"a\x1b[31m\nb.json: empty" in str(damage.value) and damage.value.path == path
+    with pytest.raises(NotFound) as absence:
+        files.read_json(tmp_path / "\x9bnone")
+    assert r"\x9bnone: no such file" in str(absence.value)
+
+
 def test_a_utf8_byte_order_mark_is_no_damage(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(files.UTF8_BOM + b'{"a": "\xc3\xa9"}')
     assert files.read_json(tmp_path / "a.json") == {"a": "é"}

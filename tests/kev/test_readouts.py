@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from record_examples import CURRENT, DOCUMENTS, OLD_DOCS, OLD_LOCKED, OLD_TESTS, SKILLS, interval
 
 from kev import files
 from kev.errors import DamagedFile
@@ -11,66 +12,6 @@ from kev.records.readout import parse_readout, read_readout
 from kev.records.verdict import parse_verdict, read_verdict
 
 PLACE = Path("runs/r70-readout/round70.json")
-
-
-def interval(delta: float) -> dict[str, Any]:
-    return {"delta": delta, "ci95": [delta - 0.5, delta + 0.5]}
-
-
-SKILLS: dict[str, Any] = {
-    "arms": {
-        "2b-a": {
-            "trial": "runs/r70/00-trial-0", "parent": "runs/r60/00-trial-0", "temperature": 2.5,
-            "parent_temperature": 1.5, "primary": interval(1), "hard_acc": [0.75, 0.5], "devtools_acc": [0.25, 0.125],
-            "docs_acc": [0.9, 0.8], "hard_delta": interval(2), "devtools_delta": interval(3), "docs_delta": interval(4),
-            "short": {"acc": interval(5), "brier": interval(6)}, "externals": {"semif": interval(7)},
-            "pooled_external": interval(8), "unknowable_share": 0.0625,
-            "hard_ece": {"candidate": 0.1, "parent": 0.2, "delta": interval(9)},
-            "criteria": {"1_primary": True, "3_hard_ece": False}, "passed": False,
-        },
-        "9b-a": "not read yet",
-    },
-    "excluded_duplicate_ids": ["x/1"], "candidate_2b": None, "candidate_9b": "9b-a",
-}  # fmt: skip
-
-DOCUMENTS: dict[str, Any] = {
-    "jev_docs_acc": 0.875,
-    "arms": {
-        "2b-d": {
-            "trial": "runs/r71/00-trial-0", "parent": "runs/r60/00-trial-0", "temperature": 2.25, "docs": interval(1),
-            "docs_acc": 0.9, "parent_docs_acc": 0.7, "docs_vs_jev": interval(2), "short": {"acc": interval(3)},
-            "externals": {"wanli2": {**interval(4), "n": 1002, "gating": True}}, "pooled_external": interval(5),
-            "unknowable_share": 0, "criteria": {"1_docs": True}, "passed": True,
-        }
-    },
-    "candidate_2b": "2b-d",
-}  # fmt: skip
-
-CURRENT: dict[str, Any] = {
-    "round": 72, "registered": "PLAN.md", "drop_ids": [],
-    "arms": {
-        "2b-read": {
-            "trial": None, "parent": "runs/p", "checkpoint": "/runs/x/checkpoint", "temperature": 1.5,
-            "panels": {
-                "hard": {
-                    "n": 10, "excluded": 2,
-                    "acc": {"candidate": 0.5, "parent": 0.25, "delta": 0.25, "ci95": [0.125, 0.375]},
-                    "ece": {"candidate": 0.05, "parent": 0.0625},
-                    "acc_8k_plus": {"candidate": None, "parent": None, "n": 0},
-                    "by_length": {"edges": [8192], "tokens": "rows"},
-                    "versus": {"jev": {"acc": {"reference": 0.5, "delta": 0.0, "ci95": [0, 0]}}},
-                    "remark": "kept",
-                }
-            },
-            "temperature_ci": {"level": 0.9, "lower": 1.25, "upper": 1.75, "samples": 2000},
-            "unknowable": {"candidate": 0.25, "parent": None}, "criteria": {"a": None}, "missing": [],
-            "missing_optional": ["candidate:runs/z"], "complete": True, "passed": False,
-        },
-        "2b-absent": {"trial": "runs/t", "parent": "runs/p", "missing": ["candidate:runs/t"], "complete": False,
-                      "passed": None},
-    },
-    "ranking": {"2b": []}, "candidates": {"2b": None},
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -159,21 +100,6 @@ def test_a_read_out_keeps_the_value_of_its_file(value: dict[str, Any], tmp_path:
 def test_a_read_out_that_cannot_be_believed_names_the_place(value: Any, named: str) -> None:
     with pytest.raises(DamagedFile, match=named):
         parse_readout(PLACE, value)
-
-
-OLD_DOCS: dict[str, Any] = {
-    "stage": "docs", "temperature": {"cand": 2.5, "parent": 1.5}, "acc": {"cand": 0.8, "parent": 0.6}, "n": 936,
-    "acc_delta": interval(1), "brier_delta": interval(2), "criteria": {"docs_test": True}, "passed": True,
-}  # fmt: skip
-OLD_LOCKED: dict[str, Any] = {
-    "stage": "locked", "temperature": {"cand": 2.5, "parent": 1.5}, "acc_delta": interval(1), "passed": False,
-    "locked": {"cand": {"acc": 0.7, "brier": 0.4, "n": 656}, "parent": {"acc": 0.6, "brier": 0.5, "n": 656}},
-    "criteria": {"a": False},
-}  # fmt: skip
-OLD_TESTS: dict[str, Any] = {
-    "stage": "tests", "temperature": {"cand": 2.5, "parent": 1.5}, "criteria": {"pooled": True}, "passed": True,
-    "pooled": interval(1), "hardtest": {"cand": 0.7, "parent": 0.6, "delta": interval(2)},
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -9,87 +9,22 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from record_examples import EXAMPLES, SPAWN, row
 
 from kev import files
-from kev.errors import DamagedFile
+from kev.errors import DamagedFile, Refused
 from kev.records.autoresearch import SessionRound
 from kev.records.base import Record, parse_record, read_record, write_record
 from kev.records.billing import ScopedBilling, read_metered_cost
-from kev.records.event import Event
 from kev.records.instant import read_instant
-from kev.records.intent import ReadIntent
 from kev.records.lease import Lease
-from kev.records.locked import LockedSummary
-from kev.records.provenance import Provenance
-from kev.records.report import Report
-from kev.records.result import Result
 from kev.records.resume import ResumePoint
 from kev.records.rows import Row, parse_rows
-from kev.records.session import NightState, SessionState
-from kev.records.snapshot import TrainingSnapshot
+from kev.records.session import SessionState
 from kev.records.spawn import SpawnRecord
-from kev.records.study_results import TrialResult
-from kev.records.usage import Failure, Usage
 from kev.records.watch import WatchRecord
 
 PLACE = Path("runs/example.json")
-
-SPAWN: dict[str, Any] = {
-    "name": "r70-2b",
-    "calls": {"trial-0": "fc-1", "trial-1": None},
-    "attempts": {
-        "trial-0": [{"nonce": "a" * 32, "call": None, "at": 1800000000.25, "abandoned": 1800001000},
-                    {"nonce": "b" * 32, "call": "fc-1", "at": 1800002000.5}],
-        "trial-1": [{"nonce": "c" * 32, "call": None, "at": 1800000060.0}],
-    },
-    "bound_usd": 123.45, "gpu": "H200:8", "timeout": 14400, "full_ft": True, "modal_retries": 0,
-}  # fmt: skip
-
-REPORT: dict[str, Any] = {
-    "objective": -0.5, "paired_flip": None, "unknowable": None, "clean": {"n": 3, "error_rate_at_0_9": None},
-    "tasks": {"alpha": {"n": 3, "acc": 0.5}}, "variants": {}, "heldout_tasks": {}, "temperature": None,
-    "coverage": {"requested_records": 4, "evaluated_records": 3, "rejected_records": 1},
-    "latency_ms": {"median": 9.5, "p95": 12}, "metric_policy": {"version": 2}, "remote": None,
-}  # fmt: skip
-
-EXAMPLES: list[tuple[type[Record], dict[str, Any]]] = [
-    (SpawnRecord, SPAWN),
-    (SpawnRecord, {"name": "old", "calls": {"trial-0": "fc-9"}, "bound_usd": 50, "timeout": 7200}),
-    (WatchRecord, {"calls": {"trial-0": {"status": "running", "launched": False, "transient": 2, "call": "fc-1",
-                                         "error": "half a pair \ud83d", "continuing_at": 1800000000.0},
-                             "trial-1": {"status": "paused by hand", "note": 1}}}),
-    (ReadIntent, {"launched_at": 1800000000.125, "commands": [["modal", "run", "x"], []]}),
-    (Lease, {"nonce": "d" * 32, "attempt": None, "call_id": None, "started": 1800000000, "heartbeat": 1800000060.5,
-             "ended": None, "previous": {"nonce": "e" * 32, "attempt": 1, "call_id": "fc-0", "heartbeat": 1.5,
-                                         "ended": 2.0}}),
-    (Usage, {"model": "m", "model_revision": "r", "started_at": "2027-01-02T03:04:05.6+00:00", "calls": 3,
-             "input_tokens": 10, "output_tokens": 4, "estimated_usd": 0.00000042, "budget_usd": 1.0,
-             "refusals": {"429": 1}, "sdk": "x"}),
-    (Failure, {"coverage": {"requested_records": 4, "evaluated_records": 2}, "record_id": "a/1", "error_type": "E"}),
-    (Report, REPORT),
-    (Result, {**REPORT, "transfer": {**REPORT, "suite_sha256": "0" * 64},
-              "gates": {"passed": False, "checks": {"complete_coverage": False}, "policy": "text"},
-              "provenance": {"config": {"lr": 1e-4}, "config_sha256": "1" * 64}, "promotable": False,
-              "training_resources": {"optimizer_steps": 9, "grad_norm": [{"epoch": 0, "steps": 9, "max": 19731.5}]}}),
-    (Provenance, {"config": {"seed": 0}, "config_sha256": "2" * 64, "environment": {"gpu": None}, "git_commit": "0"}),
-    (ResumePoint, {"dir": "step-0000510", "step": 510, "step_seconds": [1.5, 2], "elapsed": 900.5, "run": {"kl": 0.0}}),
-    (TrainingSnapshot, {"step": 114, "steps": 454, "epoch": 0.2511, "write_seconds": 88.0}),
-    (TrialResult, {"id": "00-trial-0", "status": "failed", "error": "ValueError: x"}),
-    (SessionRound, {"round": 70, "spec": "experiments/rounds/r70.json", "spend_before": 1.25, "budgets": 40,
-                    "candidates": {"2b": None}, "at": "2027-01-01T00:00Z"}),
-    (ScopedBilling, {"start": "2027-01-01T00:00:00Z", "end": "2027-01-03T00:00:00Z", "app_ids": ["ap-1"],
-                     "observed_at": "2027-01-02T00:00:00+00:00", "total": "1.50000000", "provisional": True,
-                     "response": [{"object_id": "ap-1", "interval": "2027-01-01T00:00:00Z", "cost": "1.50000000",
-                                   "cost_by_resource": {"CPU": "0.50000001", "Memory": "1.00000000"}}]}),
-    (SessionState, {"session": "s", "authorization_usd": 100, "baseline_usd": 7.125, "simulated": True,
-                    "readings": [{"at": "2027-01-01T00:00:00Z", "metered_usd": 8.5, "source": "meter"}],
-                    "studies": {"a": {"bound_usd": 9.5, "calls": {"trial-0": None}, "status": "running"}},
-                    "ai_gateway": {"authorization_usd": 10, "spent_usd": 0.5}, "mood": "good"}),
-    (NightState, {"night": "9", "authorization": {"modal_usd": 10}, "modal_metered_usd": {"baseline": 1.5}}),
-    (LockedSummary, {"trial": "/runs/a/00-trial-0", "trial_result_sha256": None, "temperature": 1.5,
-                     "suites": {"decision": {"suite": "evals/a", "clean": {"n": 5, "acc": 0.5}, "permutation": None}}}),
-    (Event, {"at": "2027-01-01T00:00:00Z", "kind": "launch", "severity": "info", "subject": "a", "text": "b"}),
-]  # fmt: skip
 
 
 def identical(left: Any, right: Any) -> bool:
@@ -132,6 +67,15 @@ def test_any_first_level_key_of_a_wrong_type_is_named_or_kept(shape: type[Record
             named += 1
             assert key in error.reason and "\n" not in str(error)
     assert named > 0
+
+
+def test_a_record_too_deep_to_be_written_is_refused_before_anything_is_lost(tmp_path: Path) -> None:
+    path, deep = tmp_path / "record.json", b"[" * 900 + b"]" * 900
+    path.write_bytes(b'{"dir": "step-1", "step": 1, "from_the_future": ' + deep + b"}")
+    before = path.read_bytes()
+    with pytest.raises(Refused, match="ResumePoint: not written back"):
+        write_record(path, read_record(path, ResumePoint))
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -305,12 +249,6 @@ def test_rounds_of_a_session_keep_the_spelling_of_their_time() -> None:
     record = parse_record(PLACE, line, SessionRound)
     assert record.completed is None and record.instant.problem == "has no time zone"
     assert record.to_json() == line
-
-
-def row(**change: Any) -> dict[str, Any]:
-    value = {"id": "a", "group": "g", "question": "q", "source": "s", "task": "t", "type": "noul", "variant": "clean",
-             "keys": ["false", "true"], "label": 1, "p": [0.25, 0.75], "control_id": None}  # fmt: skip
-    return {**value, **change}
 
 
 def test_a_bad_row_is_named_by_its_place_and_key() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from record_examples import NIGHT, STATE
 
 from kev import files
 from kev.errors import DamagedFile, NotFound, Refused
@@ -31,31 +32,6 @@ from kev.session import (
 )
 
 PLACE = Path("runs/night8-state.json")
-
-STATE: dict[str, Any] = {
-    "session": "march", "authorization_usd": 400, "baseline_usd": 90.5, "cycle": "2027-03",
-    "readings": [
-        {"at": "2027-03-02T03:00:00+02:00", "metered_usd": 130.25, "source": "meter"},
-        {"at": "2027-03-02T00:30:00Z", "metered_usd": 110.0},
-    ],
-    "studies": {
-        "r70-2b": {"bound_usd": 20.5, "calls": {"trial-0": "fc-1"}, "status": "running"},
-        "r70-9b": {"bound_usd": 30.0, "calls": {"trial-0": "fc-2"}, "status": "done, pulled"},
-    },
-    "reads": {"70/2b-a": {"bound_usd": 4.25, "status": "in flight"}, "70/2b-b": {"bound_usd": 5, "status": "landed"}},
-    "decisions": ["publish?"], "ai_gateway": {"authorization_usd": 10, "spent_usd": 0.125},
-}  # fmt: skip
-
-NIGHT: dict[str, Any] = {
-    "night": "8", "authorization": {"modal_usd": 200, "ai_gateway_usd": 5},
-    "modal_metered_usd": {"2027-03-02T02:10Z": 70.125, "baseline_night_start": 50.125, "2027-03-02T01:00Z": 60.5},
-    "ai_gateway_estimated_usd": {"runs/a": 0.25, "runs/b (died at 5/9)": 0.5, "total": 0.75},
-    "studies": {
-        "r80-a": {"bound_usd": 11.5, "calls": {"trial-0": "fc-1"}, "status": "done, pulled, read"},
-        "r80-b": {"bound_usd": 12.5, "calls": {"trial-0": "fc-2"}, "status": "running"},
-    },
-    "running_bounds_usd": {"r80-b": 12.5}, "pending_decisions": ["merge?"], "prs": {"merged": {"1": "x"}},
-}  # fmt: skip
 
 
 def test_our_own_state_gives_the_whole_account() -> None:
