@@ -56,7 +56,7 @@ EXAMPLES: list[tuple[type[Record], dict[str, Any]]] = [
     (Result, {**REPORT, "transfer": {**REPORT, "suite_sha256": "0" * 64},
               "gates": {"passed": False, "checks": {"complete_coverage": False}, "policy": "text"},
               "provenance": {"config": {"lr": 1e-4}, "config_sha256": "1" * 64}, "promotable": False,
-              "training_resources": {"optimizer_steps": 9, "grad_norm": [{"epoch": 0, "steps": 9, "max": 19731.5}]}}),
+              "training_resources": {"optimizer_steps": 9, "grad_norm": [{"epoch": 0, "steps": 9, "max": 812.5}]}}),
     (Provenance, {"config": {"seed": 0}, "config_sha256": "2" * 64, "environment": {"gpu": None}, "git_commit": "0"}),
     (ResumePoint, {"dir": "step-0000510", "step": 510, "step_seconds": [1.5, 2], "elapsed": 900.5, "run": {"kl": 0.0}}),
     (TrainingSnapshot, {"step": 114, "steps": 454, "epoch": 0.2511, "write_seconds": 88.0}),
@@ -110,7 +110,7 @@ DOCUMENTS: dict[str, Any] = {
         "2b-d": {
             "trial": "runs/r71/00-trial-0", "parent": "runs/r60/00-trial-0", "temperature": 2.25, "docs": interval(1),
             "docs_acc": 0.9, "parent_docs_acc": 0.7, "docs_vs_jev": interval(2), "short": {"acc": interval(3)},
-            "externals": {"wanli2": {**interval(4), "n": 1002, "gating": True}}, "pooled_external": interval(5),
+            "externals": {"wanli2": {**interval(4), "n": 60, "gating": True}}, "pooled_external": interval(5),
             "unknowable_share": 0, "criteria": {"1_docs": True}, "passed": True,
         }
     },
@@ -145,12 +145,12 @@ CURRENT: dict[str, Any] = {
 
 
 OLD_DOCS: dict[str, Any] = {
-    "stage": "docs", "temperature": {"cand": 2.5, "parent": 1.5}, "acc": {"cand": 0.8, "parent": 0.6}, "n": 936,
+    "stage": "docs", "temperature": {"cand": 2.5, "parent": 1.5}, "acc": {"cand": 0.8, "parent": 0.6}, "n": 40,
     "acc_delta": interval(1), "brier_delta": interval(2), "criteria": {"docs_test": True}, "passed": True,
 }  # fmt: skip
 OLD_LOCKED: dict[str, Any] = {
     "stage": "locked", "temperature": {"cand": 2.5, "parent": 1.5}, "acc_delta": interval(1), "passed": False,
-    "locked": {"cand": {"acc": 0.7, "brier": 0.4, "n": 656}, "parent": {"acc": 0.6, "brier": 0.5, "n": 656}},
+    "locked": {"cand": {"acc": 0.7, "brier": 0.4, "n": 50}, "parent": {"acc": 0.6, "brier": 0.5, "n": 50}},
     "criteria": {"a": False},
 }  # fmt: skip
 OLD_TESTS: dict[str, Any] = {
