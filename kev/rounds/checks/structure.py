@@ -1,0 +1,195 @@
+"""The shape of a spec: its keys, their types, and names that collide."""
+
+import copy
+import types
+import unicodedata
+from collections.abc import Iterator
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from kev.records.spec import Note, RoundSpec
+from kev.rounds.document import Document, JsonPath
+from kev.rounds.problems import Problems
+from kev.rounds.subject import nearest
+
+EMPTY: dict[str, Any] = {
+    "round": 0,
+    "registered": "",
+    "reads": {},
+    "parents": {},
+    "arms": {},
+    "rule": {"panels": {}, "criteria": {}},
+}
+"""Stands in for a required part that cannot be read, so that the rest is still checked."""
+
+WORDS = {
+    "missing": "is missing",
+    "string_type": "should be text",
+    "int_type": "should be a whole number",
+    "bool_type": "should be true or false",
+    "dict_type": "should be an object",
+    "model_type": "should be an object",
+    "list_type": "should be a list",
+}
+
+
+def check_structure(document: Document, problems: Problems) -> tuple[RoundSpec, frozenset[JsonPath]]:
+    """Note what is wrong with a spec's shape, and return the parts that can be read and the places of the others."""
+    _check_repeated(document, problems)
+    if not isinstance(document.value, dict):
+        problems.add("not-an-object", (), "a spec is one JSON object")
+        return RoundSpec.model_validate(EMPTY), frozenset()
+    _check_case(document.value, (), problems)
+    _check_keys(document.value, RoundSpec, (), problems)
+    return _read_parts(document.value, problems)
+
+
+def _check_repeated(document: Document, problems: Problems) -> None:
+    for repeat in document.repeated:
+        problems.add("repeated-key", repeat.where, f"{repeat}; readers differ in which one counts")
+
+
+def _check_case(value: Any, where: JsonPath, problems: Problems) -> None:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            _check_case(item, (*where, index), problems)
+    if not isinstance(value, dict):
+        return
+    seen: dict[str, str] = {}
+    for key, item in value.items():
+        twin = seen.setdefault(unicodedata.normalize("NFC", key).casefold(), key)
+        if twin != key:
+            first, second = (problems.document.line((*where, name)) for name in (twin, key))
+            problems.add(
+                "case-twins",
+                (*where, key),
+                f"{twin!r} on line {first} and {key!r} on line {second} differ only in how letters are written; "
+                "some file systems keep them apart and some do not",
+            )
+        _check_case(item, (*where, key), problems)
+
+
+def _check_keys(value: Any, annotation: Any, where: JsonPath, problems: Problems) -> None:
+    """Walk `value` along the types of the records, noting every key that the record of its place lacks."""
+    for kind, argument in _shapes(annotation):
+        if kind == "record" and isinstance(value, dict):
+            known = argument.model_fields
+            for key, item in value.items():
+                if key in known:
+                    _check_keys(item, known[key].annotation, (*where, key), problems)
+                else:
+                    note = problems.warn if issubclass(argument, Note) else problems.add
+                    note("unknown-key", (*where, key), f"is no key of this place{nearest(key, known)}")
+        elif kind == "map" and isinstance(value, dict):
+            for key, item in value.items():
+                _check_keys(item, argument, (*where, key), problems)
+        elif kind == "list" and isinstance(value, list):
+            for index, item in enumerate(value):
+                _check_keys(item, argument, (*where, index), problems)
+
+
+def _shapes(annotation: Any) -> Iterator[tuple[str, Any]]:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        yield from _shapes(get_args(annotation)[0])
+    elif origin in (Union, types.UnionType):
+        for argument in get_args(annotation):
+            yield from _shapes(argument)
+    elif origin is dict:
+        yield "map", get_args(annotation)[1]
+    elif origin is list:
+        yield "list", get_args(annotation)[0]
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield "record", annotation
+
+
+def _read_parts(value: dict[str, Any], problems: Problems) -> tuple[RoundSpec, frozenset[JsonPath]]:
+    rest = copy.deepcopy(value)
+    dropped: set[JsonPath] = set()
+    while True:
+        try:
+            return RoundSpec.model_validate(rest), frozenset(dropped)
+        except ValidationError as error:
+            wrong = error.errors(include_url=False, include_context=False)
+        for detail in wrong:
+            where = _place(detail["loc"], value)
+            if not any(where[: len(place)] == place for place in dropped):
+                problems.add("wrong-type" if detail["type"] != "missing" else "missing-key", where, _words(detail))
+        before = len(dropped)
+        dropped |= {place for detail in wrong for place in _drop(rest, _place(detail["loc"], value))}
+        if len(dropped) == before:
+            rest = copy.deepcopy(EMPTY)
+
+
+def _place(location: tuple[str | int, ...], value: Any) -> JsonPath:
+    """The place that an error is about: its location without the names that only the record's types have."""
+    where: list[str | int] = []
+    for number, part in enumerate(location):
+        is_last = number == len(location) - 1
+        inside = isinstance(value, dict) and (part in value or (is_last and isinstance(part, str)))
+        if inside or (isinstance(value, list) and isinstance(part, int) and part < len(value)):
+            where.append(part)
+            value = value.get(part) if isinstance(value, dict) else value[int(part)]
+    return tuple(where)
+
+
+def _drop(rest: dict[str, Any], where: JsonPath) -> Iterator[JsonPath]:
+    """Take out the smallest part around `where` that the spec can be read without, yielding its place.
+
+    That is an optional key or an entry of a table of named things; a required part at the top becomes empty.
+    """
+    candidates: list[JsonPath] = []
+    annotation: Any = RoundSpec
+    value: Any = rest
+    for depth, part in enumerate(where):
+        step = _step(annotation, part)
+        if step is None or not isinstance(value, dict) or part not in value:
+            break
+        annotation, optional = step
+        if optional or where[: depth + 1] == (part,):
+            candidates.append(where[: depth + 1])
+        value = value[part]
+    if not candidates and where:
+        candidates = [where[:1]]
+    for place in candidates[-1:]:
+        holder: Any = rest
+        for part in place[:-1]:
+            holder = holder[part]
+        holder.pop(place[-1], None)
+        if len(place) == 1 and place[0] in EMPTY:
+            rest[str(place[0])] = copy.deepcopy(EMPTY[str(place[0])])
+        yield place
+
+
+def _step(annotation: Any, part: str | int) -> tuple[Any, bool] | None:
+    """The type at a key of `annotation`, and whether a spec can be read without that key."""
+    for kind, argument in _shapes(annotation):
+        if kind == "record" and part in argument.model_fields:
+            field = argument.model_fields[part]
+            return field.annotation, not field.is_required()
+        if kind == "map":
+            return argument, True
+    return None
+
+
+def _words(detail: ErrorDetails) -> str:
+    words = WORDS.get(detail["type"], detail["msg"])
+    return words if detail["type"] == "missing" else f"{words}, not {_shown(detail['input'])}"
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return f"the number {str(value)[:40]}"
+        case str():
+            return f"the text {value[:40]!r}"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
