@@ -4,14 +4,13 @@ The fields of these classes are also the list of keys a spec may have: validatio
 All paths in a spec are relative to the root of the checkout. Templates accept {round}, {arm}, {size} and {tag}.
 """
 
-from decimal import Decimal
 from typing import Annotated, Any, TypeGuard
 
-from pydantic import ConfigDict, Discriminator, Field, PlainSerializer, PlainValidator, Tag
+from pydantic import Discriminator, Field, PlainValidator, Tag
 from pydantic_core import PydanticCustomError
 
 from kev.files import as_finite
-from kev.records.base import Record
+from kev.records.base import Money, StrictRecord
 
 DEFAULT_ARM_READS = "runs/r{round}-{arm}-{tag}"
 """Where an arm's reads lie unless the spec or the arm says otherwise."""
@@ -22,14 +21,6 @@ DEFAULT_GPU = "H100"
 def _is_number(value: object) -> TypeGuard[int | float]:
     # A JSON number may be larger than any float; 1e999 reads as infinity.
     return as_finite(value) is not None
-
-
-def _dollars(value: object) -> Decimal:
-    if isinstance(value, Decimal):
-        return value
-    if not _is_number(value):
-        raise PydanticCustomError("dollars", "should be an amount in US dollars, as a number")
-    return Decimal(str(value))
 
 
 def _number(value: object) -> int | float:
@@ -72,7 +63,6 @@ def _length_kind(value: object) -> str | None:
     return "flag" if isinstance(value, bool) else "setting" if isinstance(value, dict | ByLength) else None
 
 
-Dollars = Annotated[Decimal, PlainValidator(_dollars), PlainSerializer(float, return_type=float)]
 Number = Annotated[int | float, PlainValidator(_number)]
 NumberOrPath = Annotated[int | float | str, PlainValidator(_number_or_path)]
 PathOrPair = Annotated[str | list[str], PlainValidator(_path_or_pair)]
@@ -81,10 +71,8 @@ Directories = Annotated[str | dict[str, str], PlainValidator(_directories)]
 """A template, or one directory per read tag."""
 
 
-class SpecRecord(Record):
+class SpecRecord(StrictRecord):
     """Part of a spec. Nothing is coerced: "40" is no budget, and true is no number."""
-
-    model_config = ConfigDict(strict=True)
 
 
 class Study(SpecRecord):
@@ -97,7 +85,7 @@ class Study(SpecRecord):
     """A type, or a type and a count in one container: `H200`, `H200:8`."""
     timeout: int
     """Seconds a container may run."""
-    budget: Dollars
+    budget: Money
     """What the study may cost at worst."""
 
 
@@ -242,17 +230,17 @@ class Note(SpecRecord):
 class RoundBudget(Note):
     """The round's own ceiling and how it was reckoned, in US dollars."""
 
-    hard_cap: Dollars | None = None
-    metered_start: Dollars | None = None
+    hard_cap: Money | None = None
+    metered_start: Money | None = None
     cycle: str | None = None
     """The billing month of `metered_start`, `2026-10`."""
-    training_bound: Dollars | None = None
-    construction_bound: Dollars | None = None
-    screen_reads_bound: Dollars | None = None
-    gpu_checks_bound: Dollars | None = None
-    failed_start_reserve: Dollars | None = None
-    screen_total_bound: Dollars | None = None
-    long_read_bound: Dollars | None = None
+    training_bound: Money | None = None
+    construction_bound: Money | None = None
+    screen_reads_bound: Money | None = None
+    gpu_checks_bound: Money | None = None
+    failed_start_reserve: Money | None = None
+    screen_total_bound: Money | None = None
+    long_read_bound: Money | None = None
     long_admission: str | None = None
 
 

@@ -2,65 +2,16 @@
 
 import difflib
 from collections.abc import Collection
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
-from kev import files
-from kev.errors import DamagedFile, KevError, NotFound
+from kev.errors import DamagedFile, NotFound
 from kev.records.spec import RoundSpec, Rule, Stage
+from kev.rounds.checkout import Checkout
 from kev.rounds.document import Document, JsonPath
 from kev.rounds.problems import Problems
-from kev.suite import Suite, read_suite
+from kev.suite import Suite
 
 RULE: JsonPath = ("rule",)
-
-
-@dataclass
-class Checkout:
-    """The files under a root, each read once."""
-
-    root: Path
-    _suites: dict[str, Suite | KevError] = field(default_factory=dict)
-    _plans: dict[str, Any] = field(default_factory=dict)
-
-    def suite(self, path: str) -> Suite | None:
-        """The suite in `path`; None when it is not there or cannot be read."""
-        found = self._open(path)
-        return found if isinstance(found, Suite) else None
-
-    def suite_error(self, path: str) -> KevError | None:
-        """Why there is no suite in `path`."""
-        found = self._open(path)
-        return None if isinstance(found, Suite) else found
-
-    def plan(self, path: str) -> Any:
-        """The JSON of a plan. Raises NotFound or DamagedFile."""
-        if path not in self._plans:
-            try:
-                self._plans[path] = files.read_json(self.root / path)
-            except KevError as error:
-                self._plans[path] = error
-        if isinstance(self._plans[path], KevError):
-            raise self._plans[path]
-        return self._plans[path]
-
-    def has(self, path: str) -> bool:
-        """Whether anything is at `path`; a path that no file can have is nothing."""
-        try:
-            return (self.root / path).exists()
-        except (OSError, ValueError):
-            return False
-
-    def _open(self, path: str) -> Suite | KevError:
-        if path not in self._suites:
-            try:
-                self._suites[path] = read_suite(self.root / path)
-            except KevError as error:
-                self._suites[path] = error
-            except (OSError, ValueError):
-                self._suites[path] = NotFound(f"{path}: no file can have that name")
-        return self._suites[path]
 
 
 @dataclass

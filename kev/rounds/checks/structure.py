@@ -32,6 +32,7 @@ WORDS = {
     "dict_type": "should be an object",
     "model_type": "should be an object",
     "list_type": "should be a list",
+    "money": "should be an amount in US dollars, as a number",
 }
 
 

@@ -1,0 +1,42 @@
+"""`python -m kev.rounds`: one command per step of a round that needs no accelerator."""
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from kev.errors import KevError
+from kev.rounds import validate
+from kev.text import visible
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The commands and their options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m kev.rounds", description="Rounds: registered, validated, read out."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add: list[tuple[str, str, Callable[[argparse.ArgumentParser], None], Command]] = [
+        ("validate", "say everything that is wrong with a spec", validate.add_arguments, validate.validate_command),
+    ]
+    for name, words, add_arguments, command in add:
+        child = commands.add_parser(name, help=words, description=words)
+        add_arguments(child)
+        child.set_defaults(run=command)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command. Returns its exit code; an expected failure is one line on stderr and 1."""
+    options = build_parser().parse_args(arguments)
+    command: Command = options.run
+    try:
+        return command(options)
+    except KevError as error:
+        print(visible(str(error)), file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

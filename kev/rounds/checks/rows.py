@@ -1,0 +1,65 @@
+"""Rows that must lie here before a round is launched, and the tags that each side must have."""
+
+from kev.records.spec import Rule, Stage
+from kev.rounds.document import JsonPath
+from kev.rounds.sides import TRANSFER, Side, candidate_side, parent_side
+from kev.rounds.subject import Subject
+
+
+def check_rows(subject: Subject) -> None:
+    """The parents' rows, and that both sides have every read that the rule and the stages compare."""
+    spec = subject.spec
+    for name, arm in spec.arms.items():
+        if arm.parent not in spec.parents:
+            continue
+        parent = spec.parents[arm.parent]
+        side = parent_side(spec, name)
+        where: JsonPath = ("parents", arm.parent)
+        if not parent.pooled:
+            path = f"{side.development_directory()}/rows.json"
+            if not subject.checkout.has(path):
+                subject.problems.missing(path, (*where, "trial"), "the temperature of this parent is fitted on it")
+        elif spec.temperature is not None:
+            _warn_of_pool_rows(subject, side, where)
+        _check_parent_rows(subject, side, where)
+        for stage_name, stage in spec.confirm.items():
+            _check_stage_tags(subject, name, stage_name, stage)
+
+
+def _warn_of_pool_rows(subject: Subject, side: Side, where: JsonPath) -> None:
+    for tag in subject.spec.temperature.reads if subject.spec.temperature else ():
+        directory = side.rule_directory(tag)
+        if directory is None:
+            message = f"has no read {tag}, on which the pool fits its temperature"
+            subject.problems.add("missing-parent-read", (*where, "reads"), message)
+        elif not subject.checkout.has(f"{directory}/rows.json"):
+            message = f"{directory}/rows.json is not there yet; this parent's temperature is fitted on it"
+            subject.problems.warn("missing-pool-rows", (*where, "reads", tag), message)
+
+
+def _check_parent_rows(subject: Subject, side: Side, where: JsonPath) -> None:
+    for tag in gating_tags(subject.spec.rule):
+        directory = side.directory(tag)
+        if directory is None:
+            if tag == TRANSFER or tag in subject.spec.reads:
+                message = f"has no read {tag}, which the rule compares"
+                subject.problems.add("missing-parent-read", (*where, "reads"), message)
+        elif not subject.checkout.has(f"{directory}/rows.json"):
+            place = (*where, "reads", tag) if tag != TRANSFER else (*where, "trial")
+            need = f"the read {tag} of parent {where[1]}"
+            subject.problems.missing(f"{directory}/rows.json", place, need)
+
+
+def _check_stage_tags(subject: Subject, arm: str, name: str, stage: Stage) -> None:
+    for side, key in ((candidate_side(subject.spec, arm, stage), "candidate_reads"),
+                      (parent_side(subject.spec, arm, stage), "parent_reads")):  # fmt: skip
+        for tag in gating_tags(stage):
+            if side.directory(tag) is None and (tag == TRANSFER or tag in subject.spec.reads):
+                message = f"names no directory for the read {tag} of {side.name}, which this stage compares"
+                subject.problems.add("missing-stage-read", ("confirm", name, key), message)
+
+
+def gating_tags(stage: Rule | Stage) -> list[str]:
+    """The reads of a stage's panels that may not be absent."""
+    tags = [tag for panel in stage.panels.values() if not panel.optional for tag in panel.reads]
+    return list(dict.fromkeys(tags))

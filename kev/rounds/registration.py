@@ -1,0 +1,163 @@
+"""When a round was registered: the commit that first held both its spec and its section of the plan document.
+
+Read from git. Results and the choice of a candidate are written into the same section later, so a change after the
+registration is told, with both times, and not forbidden.
+"""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kev.errors import KevError, NotFound, Refused
+from kev.files import parse_json, read_bytes
+
+PLAN_DOCUMENT = "PLAN.md"
+GIT_SECONDS = 60
+
+_HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something of a registration that is no longer as it was. `at` is None for a change nobody has committed."""
+
+    what: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """The commit a round was registered by."""
+
+    commit: str
+    at: datetime
+    section: str
+    """The heading of its section."""
+    changes: tuple[Change, ...]
+    """What was changed afterwards: the last change of the spec, and that of the section."""
+
+
+def registration(spec_path: Path, root: Path) -> Registration:
+    """The registration of the round in `spec_path`.
+
+    Raises Refused, with what is lacking, for a round that is not registered; NotFound or DamagedFile for its spec.
+    """
+    spec_path, root = spec_path.resolve(), root.resolve()
+    document, number = _registered_at(spec_path)
+    try:
+        spec_name = spec_path.relative_to(root).as_posix()
+    except ValueError:
+        raise Refused(f"{spec_path}: not registered: it lies outside {root}") from None
+    history = _history(root, [spec_name, document])
+    if not history:
+        raise Refused(f"{spec_name}: not registered: no commit holds it; commit it together with {document}")
+    versions = [(commit, at, _show(root, commit, spec_name), _section(_show(root, commit, document), number))
+                for commit, at in history]  # fmt: skip
+    for index, (commit, at, spec, section) in enumerate(versions):
+        if spec is not None and section is not None:
+            now = (_read(spec_path), _section(_read(root / document), number))
+            after = [(at, spec, section) for _, at, spec, section in versions[index + 1 :]]
+            return Registration(commit, at, section.splitlines()[0].lstrip("# "), _changes((spec, section), after, now))
+    lacking = (
+        "the spec" if all(spec is None for _, _, spec, _ in versions) else f"a section on round {number} in {document}"
+    )
+    raise Refused(f"{spec_name}: not registered: no commit holds {lacking}")
+
+
+def find_section(text: str, number: int) -> str | None:
+    """The section of a plan document on a round, from its heading to the next one of its level; None without one."""
+    name = re.compile(rf"\bround\s+{number}\b", re.IGNORECASE)
+    lines = text.splitlines()
+    for start, line in enumerate(lines):
+        heading = _HEADING.match(line)
+        if heading is not None and name.search(heading[2]):
+            return "\n".join(lines[start : _section_end(lines, start, len(heading[1]))])
+    return None
+
+
+def plan_document(registered: str) -> str:
+    """The document that a spec's `registered` names: what stands before its first `>`."""
+    name = registered.partition(">")[0].strip()
+    return name if name.endswith(".md") and not name.startswith("/") and ".." not in name else PLAN_DOCUMENT
+
+
+def _section_end(lines: list[str], start: int, level: int) -> int:
+    fenced = False
+    for index in range(start + 1, len(lines)):
+        if lines[index].lstrip().startswith("```"):
+            fenced = not fenced
+        heading = _HEADING.match(lines[index])
+        if heading is not None and not fenced and len(heading[1]) <= level:
+            return index
+    return len(lines)
+
+
+def _registered_at(spec_path: Path) -> tuple[str, int]:
+    try:
+        value = parse_json(read_bytes(spec_path))
+    except ValueError as error:
+        raise Refused(f"{spec_path}: {error}") from None
+    number = value.get("round") if isinstance(value, dict) else None
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise Refused(f"{spec_path}: not registered: it names no round")
+    registered = value.get("registered")
+    return plan_document(registered if isinstance(registered, str) else ""), number
+
+
+def _changes(
+    registered: tuple[str, str],
+    after: list[tuple[datetime, str | None, str | None]],
+    now: tuple[str | None, str | None],
+) -> tuple[Change, ...]:
+    changes = []
+    for index, what in enumerate(("spec", "section")):
+        last, when = registered[index], None
+        for at, *contents in after:
+            if contents[index] != last:
+                last, when = contents[index], at  # type: ignore[assignment]
+        if now[index] != last:
+            changes.append(Change(what, None))
+        elif when is not None:
+            changes.append(Change(what, when))
+    return tuple(changes)
+
+
+def _section(text: str | None, number: int) -> str | None:
+    return None if text is None else find_section(text, number)
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return read_bytes(path).decode(errors="replace")
+    except KevError:
+        return None
+
+
+def _history(root: Path, names: list[str]) -> list[tuple[str, datetime]]:
+    """The commits that touched any of `names`, oldest first."""
+    lines = _git(root, "log", "--reverse", "--format=%H %ct", "--", *names).splitlines()
+    pairs = [line.split() for line in lines]
+    return [(commit, datetime.fromtimestamp(int(seconds), UTC)) for commit, seconds in pairs]
+
+
+def _show(root: Path, commit: str, name: str) -> str | None:
+    try:
+        return _git(root, "show", f"{commit}:./{name}")
+    except Refused:
+        return None
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), "--no-pager", "--no-optional-locks", *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)
+    except FileNotFoundError:
+        raise NotFound("git is not installed; the time of registration is read from it") from None
+    except subprocess.TimeoutExpired:
+        raise Refused(f"{root}: git did not answer within {GIT_SECONDS} s") from None
+    if done.returncode:
+        words = done.stderr.decode(errors="replace").strip().splitlines()
+        raise Refused(f"{root}: not registered: {words[-1].removeprefix('fatal: ') if words else 'git failed'}")
+    return done.stdout.decode(errors="replace")
