@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 
 from kev.errors import KevError
-from kev.rounds import validate
+from kev.rounds import scaffold, validate
 from kev.text import visible
 
 Command = Callable[[argparse.Namespace], int]
@@ -18,6 +18,12 @@ def build_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add: list[tuple[str, str, Callable[[argparse.ArgumentParser], None], Command]] = [
+        (
+            "new",
+            "draft a round's spec and plan section from an earlier one",
+            scaffold.add_arguments,
+            scaffold.new_command,
+        ),
         ("validate", "say everything that is wrong with a spec", validate.add_arguments, validate.validate_command),
     ]
     for name, words, add_arguments, command in add:

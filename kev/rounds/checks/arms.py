@@ -25,7 +25,7 @@ def check_arms(subject: Subject) -> None:
         _check_reads(subject, name, arm, where)
     _check_parents(subject)
     _check_shared_directories(subject)
-    if not subject.names("arms"):
+    if "arms" in subject.names() and not subject.names("arms") and ("arms",) not in subject.dropped:
         subject.problems.add("missing-key", ("arms",), "is empty: there is nothing to compare")
 
 
@@ -53,9 +53,8 @@ def _check_checkpoint(subject: Subject, name: str, arm: Arm, where: JsonPath) ->
             problems.add("no-transfer-read", where, "has no trial with a transfer read; name a transfer_read")
     if arm.checkpoint is not None and ("," in arm.checkpoint or "@" in arm.checkpoint):
         problems.add("bad-path", (*where, "checkpoint"), "a benchmark job cannot carry a path with @ or a comma in it")
-    for key in ("transfer_read",):
-        if arm.transfer_read is not None:
-            subject.check_tag(arm.transfer_read, (*where, key))
+    if arm.transfer_read is not None:
+        subject.check_tag(arm.transfer_read, (*where, "transfer_read"))
     for index, suite in enumerate(arm.trained_on or ()):
         subject.check_suite(suite, (*where, "trained_on", index), f"{name} was trained on it")
 
