@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from kev import files
 from kev.errors import DamagedFile
 from kev.records.base import Record
+from kev.spelling import nearest
 
 MAX_TRIALS = 8
 MAX_SNAPSHOTS = 8
@@ -126,6 +127,11 @@ def plan_problems(
         if not isinstance(entry, dict):
             problems.append(PlanProblem((index,), "should be an object"))
             continue
+        problems += [
+            PlanProblem((index, key), f"is no key of a trial{nearest(key, TrialConfig.model_fields)}")
+            for key in entry
+            if key not in TrialConfig.model_fields
+        ]
         try:
             trial = TrialConfig.model_validate(entry)
         except ValidationError as error:

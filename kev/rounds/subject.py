@@ -1,7 +1,5 @@
 """What the checks of a spec look at: its parts that could be read, its names, and the files around it."""
 
-import difflib
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from kev.errors import DamagedFile, NotFound
@@ -9,6 +7,7 @@ from kev.records.spec import RoundSpec, Rule, Stage
 from kev.rounds.checkout import Checkout
 from kev.rounds.document import Document, JsonPath
 from kev.rounds.problems import Problems
+from kev.spelling import nearest
 from kev.suite import Suite
 
 RULE: JsonPath = ("rule",)
@@ -56,14 +55,3 @@ class Subject:
         elif isinstance(error, DamagedFile):
             self.problems.add("damaged-file", where, f"{path}/manifest.json: {error.reason}")
         return suite
-
-
-def nearest(name: str, known: Collection[str]) -> str:
-    """The end of a message about an unknown name: the known one it is most like, or the known ones."""
-    folded = {candidate.casefold(): candidate for candidate in sorted(known)}
-    close = difflib.get_close_matches(name.casefold(), folded, 1, 0.5)
-    if close:
-        return f"; did you mean {folded[close[0]]}?"
-    if not known:
-        return ""
-    return f"; there is {', '.join(sorted(known)[:12])}" + (", …" if len(known) > 12 else "")

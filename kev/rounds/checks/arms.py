@@ -6,7 +6,8 @@ from kev.records.plan import MAX_TRIALS
 from kev.records.spec import Arm
 from kev.rounds.document import JsonPath
 from kev.rounds.sides import TRANSFER, candidate_side, parent_side, transfer_read
-from kev.rounds.subject import Subject, nearest
+from kev.rounds.subject import Subject
+from kev.spelling import nearest
 
 TRIAL = re.compile(r"runs/(?P<study>[^/]+)/(?P<number>\d+)-trial-(?P<index>\d+)")
 CHECKPOINT_ID = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?")

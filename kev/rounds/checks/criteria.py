@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from kev.records.spec import Criterion, Panel, RankKey, Rule, Stage
 from kev.rounds.checks.panels import LENGTH_METRICS, bucket_names, panel_edges
 from kev.rounds.document import JsonPath
-from kev.rounds.subject import Subject, nearest
+from kev.rounds.subject import Subject
+from kev.spelling import nearest
 
 OPERATORS = (">", ">=", "<", "<=")
 ORDERS = ("desc", "asc")

@@ -11,7 +11,8 @@ from kev.records.spec import ByLength, Panel
 from kev.rounds.checks.reads import is_inside
 from kev.rounds.document import JsonPath
 from kev.rounds.sides import TRANSFER
-from kev.rounds.subject import Subject, nearest
+from kev.rounds.subject import Subject
+from kev.spelling import nearest
 
 PAIRED_METRICS = (
     "acc",

@@ -14,7 +14,8 @@ from kev.rounds.document import JsonPath
 from kev.rounds.overlap import Overlap, find_overlap
 from kev.rounds.pools import FIT_SPLITS, Corpus, PooledRead, Training, expand, pool_conflicts
 from kev.rounds.problems import Severity
-from kev.rounds.subject import Subject, nearest
+from kev.rounds.subject import Subject
+from kev.spelling import nearest
 
 POOL_REQUIRED_FROM = 21
 """The first round whose temperature-moved criteria need a registered pool."""

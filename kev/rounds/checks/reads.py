@@ -10,8 +10,9 @@ from kev.records.suite import SPLITS
 from kev.rounds.document import JsonPath
 from kev.rounds.problems import Severity
 from kev.rounds.sides import TRANSFER
-from kev.rounds.subject import Subject, nearest
+from kev.rounds.subject import Subject
 from kev.rounds.templates import FIELDS, expand, unknown_fields
+from kev.spelling import nearest
 from kev.suite import REMOVED_SUITES, find_removed
 
 ENTRYPOINTS = ("benchmarks", "locked_test")

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from kev.records.spec import Note, RoundSpec
 from kev.rounds.document import Document, JsonPath
 from kev.rounds.problems import Problems
-from kev.rounds.subject import nearest
+from kev.spelling import nearest
 
 EMPTY: dict[str, Any] = {
     "round": 0,
