@@ -7,6 +7,7 @@ from kev.records.spec import RoundSpec, Rule, Stage
 from kev.rounds.checkout import Checkout
 from kev.rounds.document import Document, JsonPath
 from kev.rounds.problems import Problems
+from kev.rounds.sides import TRANSFER, transfer_read
 from kev.spelling import nearest
 from kev.suite import Suite
 
@@ -37,10 +38,26 @@ class Subject:
         stages: list[tuple[JsonPath, Rule | Stage]] = [(RULE, self.spec.rule)]
         return stages + [(("confirm", name), stage) for name, stage in self.spec.confirm.items()]
 
+    def transfer_suites(self) -> set[str] | None:
+        """The suites whose rows `transfer` stands for, over all arms; None when that of some arm is not known."""
+        suites = set()
+        for arm in self.spec.arms.values():
+            tag = transfer_read(self.spec, arm)
+            if tag is not None:
+                read = self.spec.reads.get(tag)
+                suite = read.suite if read is not None else None
+            else:
+                study = self.spec.studies.get((arm.trial or "").removeprefix("runs/").partition("/")[0])
+                suite = study.transfer if study is not None else None
+            if suite is None:
+                return None
+            suites.add(suite)
+        return suites
+
     def check_tag(self, tag: str, where: JsonPath, *, transfer: bool = False) -> bool:
         """Whether `tag` is a read of the spec that could be read; a tag that the spec lacks is a problem."""
         known = self.names("reads")
-        if transfer and tag == "transfer":
+        if transfer and tag == TRANSFER:
             return True
         if tag not in known:
             self.problems.add("unknown-read", where, f"there is no read {tag!r}{nearest(tag, known)}")

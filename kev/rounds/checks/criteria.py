@@ -76,13 +76,14 @@ def _check_path(subject: Subject, stage: Rule | Stage, text: str, where: JsonPat
         problems.add("bad-path", where, f"{text!r} is not <panel>.<metric>.<value>, nor unknowable.<value>")
         return
     if path.panel == UNKNOWABLE and not path.metric:
+        if stage.unknowable is None and (*_place_of(stage, where), "unknowable") in subject.dropped:
+            return
         if stage.unknowable is None:
             problems.add("unknown-panel", where, f"{text} needs an unknowable read, and none is named")
         elif path.field not in VALUES:
             problems.add("unknown-value", where, f"unknowable has no {path.field!r}{nearest(path.field, VALUES)}")
         return
-    place: JsonPath = ("rule",) if isinstance(stage, Rule) else where[:2]
-    names = subject.names(*(str(part) for part in place), "panels")
+    names = subject.names(*(str(part) for part in _place_of(stage, where)), "panels")
     if path.panel not in names:
         problems.add("unknown-panel", where, f"there is no panel {path.panel!r}{nearest(path.panel, names)}")
         return
@@ -93,6 +94,10 @@ def _check_path(subject: Subject, stage: Rule | Stage, text: str, where: JsonPat
         problems.add("optional-gates", where, f"{use} the panel {path.panel}, which is optional")
     for problem in _value_problems(panel, path):
         problems.add("unknown-value", where, problem)
+
+
+def _place_of(stage: Rule | Stage, where: JsonPath) -> JsonPath:
+    return ("rule",) if isinstance(stage, Rule) else where[:2]
 
 
 def _value_problems(panel: Panel, path: ValuePath) -> list[str]:

@@ -34,12 +34,14 @@ def check_drop_ids(subject: Subject) -> None:
 def _known_ids(subject: Subject) -> set[str] | None:
     """The ids of all records that any panel reads; None when some of them are not here."""
     tags = {tag for _, stage in subject.stages() for panel in stage.panels.values() for tag in panel.reads}
-    chosen = []
+    chosen: list[str] = []
     for tag in sorted(tags):
-        path = next((path for path in _files_of(subject, tag) if subject.checkout.size(path)), None)
-        if path is None:
+        here = next(
+            (paths for paths in _files_of(subject, tag) if paths and all(map(subject.checkout.size, paths))), None
+        )
+        if here is None:
             return None
-        chosen.append(path)
+        chosen += here
     if not chosen or (sum(map(subject.checkout.size, chosen)) > MAX_BYTES and not subject.partitions):
         return None
     known: set[str] = set()
@@ -51,19 +53,25 @@ def _known_ids(subject: Subject) -> set[str] | None:
     return known
 
 
-def _files_of(subject: Subject, tag: str) -> Iterator[str]:
-    """Where the records of a read may be seen: the partition, or the rows of any side."""
+def _files_of(subject: Subject, tag: str) -> Iterator[list[str]]:
+    """Where all records of a read may be seen: in its partitions, or in the rows of any side."""
     read = subject.spec.reads.get(tag)
-    if read is not None and read.suite is not None:
-        yield read.suite if read.suite.endswith(".jsonl") else f"{read.suite}/{read_split(read)}.jsonl"
+    transfer = subject.transfer_suites()
+    if tag == TRANSFER:
+        yield [f"{suite}/development.jsonl" for suite in sorted(transfer or ())]
+    elif read is None:
+        return
+    elif read.suite is not None:
+        yield [read.suite if read.suite.endswith(".jsonl") else f"{read.suite}/{read_split(read)}.jsonl"]
+    elif transfer:
+        yield [f"{suite}/test.jsonl" for suite in sorted({*transfer, read.decision or ""})]
     for name, arm in subject.spec.arms.items():
         sides = [candidate_side(subject.spec, name)]
         if arm.parent in subject.spec.parents:
             sides.append(parent_side(subject.spec, name))
         for side in sides:
             directory = side.rule_directory(tag)
-            if directory is not None and (tag == TRANSFER or tag in subject.spec.reads):
-                yield f"{directory}/rows.json"
+            yield [f"{directory}/rows.json"] if directory is not None else []
 
 
 def _ids(subject: Subject, path: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from kev.errors import KevError
 from kev.files import read_bytes
@@ -118,13 +118,21 @@ def _check_sources(subject: Subject, panel: Panel, where: JsonPath) -> None:
 def listed_sources(subject: Subject, panel: Panel) -> set[str] | None:
     """Every source that the panel's suites list; None when one of them is not known."""
     listed: set[str] = set()
-    for tag in panel.reads:
-        read = subject.spec.reads.get(tag)
-        suite = subject.checkout.suite(read.suite) if read is not None and read.suite else None
+    for path in _suite_paths(subject, panel):
+        suite = subject.checkout.suite(path) if path is not None else None
         if suite is None or not suite.manifest.listed_sources():
             return None
         listed |= suite.manifest.listed_sources()
     return listed
+
+
+def _suite_paths(subject: Subject, panel: Panel) -> Iterator[str | None]:
+    for tag in panel.reads:
+        if tag == TRANSFER:
+            yield from subject.transfer_suites() or (None,)
+        else:
+            read = subject.spec.reads.get(tag)
+            yield read.suite if read is not None else None
 
 
 def _check_exclude_file(subject: Subject, panel: Panel, where: JsonPath) -> None:

@@ -32,6 +32,8 @@ def check_reads(subject: Subject) -> None:
         elif not _NAME.fullmatch(tag):
             subject.problems.add("bad-name", where, "a tag becomes part of a directory: letters, digits, . _ -")
         _check_read(subject, read, where)
+    if subject.spec.transfer_read is not None:
+        subject.check_tag(subject.spec.transfer_read, ("transfer_read",))
     _check_sizes(subject)
     _check_directories(subject)
 

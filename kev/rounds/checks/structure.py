@@ -139,41 +139,40 @@ def _place(location: tuple[str | int, ...], value: Any) -> JsonPath:
 
 
 def _drop(rest: dict[str, Any], where: JsonPath) -> Iterator[JsonPath]:
-    """Take out the smallest part around `where` that the spec can be read without, yielding its place.
+    """Take out the part around `where` that can be spared, yielding its place.
 
-    That is an optional key or an entry of a table of named things; a required part at the top becomes empty.
+    That is the innermost named thing (a study, an arm, a panel), or an optional key of the rule, or all under the
+    top-level key: half a panel or half a pool would only lead to findings that are not true.
     """
-    candidates: list[JsonPath] = []
+    place = where[:1]
     annotation: Any = RoundSpec
-    value: Any = rest
-    for depth, part in enumerate(where):
+    for depth, part in enumerate(where, start=1):
         step = _step(annotation, part)
-        if step is None or not isinstance(value, dict) or part not in value:
+        if step is None:
             break
-        annotation, optional = step
-        if optional or where[: depth + 1] == (part,):
-            candidates.append(where[: depth + 1])
-        value = value[part]
-    if not candidates and where:
-        candidates = [where[:1]]
-    for place in candidates[-1:]:
-        holder: Any = rest
-        for part in place[:-1]:
-            holder = holder[part]
-        holder.pop(place[-1], None)
-        if len(place) == 1 and place[0] in EMPTY:
-            rest[str(place[0])] = copy.deepcopy(EMPTY[str(place[0])])
-        yield place
+        annotation, spared = step
+        if spared == "named" or (spared == "optional" and where[0] == "rule" and depth == 2):
+            place = where[:depth]
+    holder: Any = rest
+    for part in place[:-1]:
+        holder = holder.get(part) if isinstance(holder, dict) else None
+    if not place or not isinstance(holder, dict):
+        return
+    holder.pop(place[-1], None)
+    if len(place) == 1 and place[0] in EMPTY:
+        rest[str(place[0])] = copy.deepcopy(EMPTY[str(place[0])])
+    yield place
 
 
-def _step(annotation: Any, part: str | int) -> tuple[Any, bool] | None:
-    """The type at a key of `annotation`, and whether a spec can be read without that key."""
+def _step(annotation: Any, part: str | int) -> tuple[Any, str] | None:
+    """The type at a key of `annotation`, and whether that key is "named", "optional" or "required"."""
     for kind, argument in _shapes(annotation):
         if kind == "record" and part in argument.model_fields:
-            field = argument.model_fields[part]
-            return field.annotation, not field.is_required()
+            field = argument.model_fields[str(part)]
+            return field.annotation, "required" if field.is_required() else "optional"
         if kind == "map":
-            return argument, True
+            is_record = any(inner == "record" for inner, _ in _shapes(argument))
+            return argument, "named" if is_record else "required"
     return None
 
 
