@@ -15,6 +15,7 @@ from kev.rounds.checks.ids import check_drop_ids
 from kev.rounds.checks.panels import check_panels
 from kev.rounds.checks.partitions import check_partitions
 from kev.rounds.checks.pools import check_pools
+from kev.rounds.checks.prior import check_prior_use
 from kev.rounds.checks.reads import check_reads
 from kev.rounds.checks.rows import check_rows
 from kev.rounds.checks.structure import check_structure
@@ -34,6 +35,7 @@ CHECKS = (
     check_pools,
     check_rows,
     check_drop_ids,
+    check_prior_use,
 )
 
 

@@ -72,10 +72,10 @@ def _check_trial(subject: Subject, trial: str, where: JsonPath) -> None:
     studies = subject.names("studies")
     if study not in studies:
         if not subject.checkout.has(f"runs/{study}"):
-            close = nearest(study, studies) if studies else ""
-            problems.archive(
-                "unknown-study", where, f"no study of this round is named {study}, nor is runs/{study} there{close}"
-            )
+            close = nearest(study, studies)
+            meant = close if "did you mean" in close else ""
+            message = f"no study of this round is named {study}, nor is runs/{study} there{meant}"
+            problems.archive("unknown-study", where, message)
         return
     trials = trials_of(subject, study)
     if trials is not None and index >= trials:

@@ -45,18 +45,24 @@ def _check_parent_rows(subject: Subject, side: Side, where: JsonPath) -> None:
                 message = f"has no read {tag}, which the rule compares"
                 subject.problems.add("missing-parent-read", (*where, "reads"), message)
         elif not subject.checkout.has(f"{directory}/rows.json"):
-            place = (*where, "reads", tag) if tag != TRANSFER else (*where, "trial")
+            key = "transfer_read" if side.transfer_read is not None else "trial"
+            place = (*where, "reads", tag) if tag != TRANSFER else (*where, key)
             need = f"the read {tag} of parent {where[1]}"
             subject.problems.missing(f"{directory}/rows.json", place, need)
 
 
 def _check_stage_tags(subject: Subject, arm: str, name: str, stage: Stage) -> None:
-    for side, key in ((candidate_side(subject.spec, arm, stage), "candidate_reads"),
-                      (parent_side(subject.spec, arm, stage), "parent_reads")):  # fmt: skip
-        for tag in gating_tags(stage):
-            if side.directory(tag) is None and (tag == TRANSFER or tag in subject.spec.reads):
-                message = f"names no directory for the read {tag} of {side.name}, which this stage compares"
-                subject.problems.add("missing-stage-read", ("confirm", name, key), message)
+    candidate, parent = candidate_side(subject.spec, arm, stage), parent_side(subject.spec, arm, stage)
+    for tag in gating_tags(stage):
+        if tag != TRANSFER and tag not in subject.spec.reads:
+            continue
+        if candidate.directory(tag) is None:
+            message = f"names no directory for the read {tag}, which this stage compares"
+            subject.problems.add("missing-stage-read", ("confirm", name, "candidate_reads"), message)
+        if parent.directory(tag) is None:
+            # Only arms of this parent are held up, and only if one of them becomes the candidate.
+            message = f"{parent.name} has no read {tag}: no arm of it can be confirmed here"
+            subject.problems.warn("missing-stage-read", ("confirm", name), message)
 
 
 def gating_tags(stage: Rule | Stage) -> list[str]:

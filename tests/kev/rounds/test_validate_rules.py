@@ -284,3 +284,17 @@ def test_a_spec_is_never_changed_by_validating_it(checkout: Path, tmp_path: Path
     validate(path, checkout, partitions=True)
     assert (path.read_bytes(), sorted(str(name) for name in checkout.rglob("*"))) == before
     assert json.loads(path.read_bytes()) == SPEC
+
+
+def test_names_of_an_earlier_round_are_not_used_again(tmp_path: Path) -> None:
+    path = write_checkout(tmp_path)
+    earlier = changed(SPEC, "round", to=190)
+    earlier = changed(earlier, "confirm", to={"locked": SPEC["confirm"]["locked"]})
+    earlier = changed(earlier, "studies", to={"r201-delta": SPEC["studies"]["r201-delta"]})
+    write_spec(path.with_name("r190.json"), earlier)
+    write_spec(path.with_name("r300.json"), changed(SPEC, "round", to=300))
+    path.with_name("r9.json").write_text("[")
+    codes = found(validate(write_spec(path, SPEC), tmp_path))
+    assert codes == [("used-name", "studies.r201-delta"), ("used-name", "confirm.locked.candidate_reads")]
+    (problem, _) = validate(path, tmp_path).of(Severity.PROBLEM)
+    assert "round 190" in problem.message
