@@ -8,6 +8,7 @@ A command prints the message of a `KevError` and exits; anything else that escap
     ├── NotFound           a named file, session, round or study does not exist
     ├── DamagedFile        a file is there and cannot be believed
     │   └── DamagedLine    one line of a line-delimited file cannot be believed
+    ├── BadRows            scored rows cannot be measured or compared
     ├── Refused            a rule forbids what was asked
     └── LockHeld           another process holds the lock
 """
@@ -52,6 +53,10 @@ class DamagedLine(DamagedFile):
     def __init__(self, path: Path, line: int, reason: str) -> None:
         self.line = line
         super().__init__(path, f"line {line}: {reason}")
+
+
+class BadRows(KevError):
+    """Scored rows cannot be measured or compared; the message names file, record and question."""
 
 
 class Refused(KevError):
