@@ -1,0 +1,82 @@
+"""Confirmation: one registered stage for the candidate that the rule chose, decided once.
+
+Written to `runs/r<N>-verdict/<size>-<stage>.json` and never over anything: a verdict that could be computed again
+until it pleases would be none.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from kev import files
+from kev.errors import Refused
+from kev.metrics import Resamples
+from kev.records.spec import RoundSpec
+from kev.rounds.comparison import Comparer
+from kev.rounds.guards import candidate_of, confirmation_problems
+from kev.rounds.panels import CountTokens
+from kev.rounds.places import verdict_path
+from kev.rounds.rowstore import RowStore
+from kev.rounds.specs import load_spec
+
+
+def confirm(
+    spec: RoundSpec,
+    root: Path,
+    stage: str,
+    arm: str,
+    *,
+    out: Path | None = None,
+    resamples: Resamples | None = None,
+    count_tokens: CountTokens | None = None,
+) -> dict[str, Any]:
+    """The verdict of `stage` on `arm`, as plain JSON values; nothing is written.
+
+    Raises Refused with every rule that forbids it (see `confirmation_problems`), or if rows are missing.
+    """
+    problems = confirmation_problems(spec, root, stage, arm, out=out)
+    if problems:
+        raise Refused(f"round {spec.round}, stage {stage}: " + "; ".join(problems))
+    comparison = Comparer(spec, RowStore(root), resamples or Resamples(), count_tokens).compare(arm, stage)
+    if not comparison["complete"]:
+        raise Refused(
+            f"round {spec.round}, stage {stage}: no verdict while rows are missing: {', '.join(comparison['missing'])}"
+        )
+    return {"round": spec.round, "stage": stage, "arm": arm, **comparison}
+
+
+def write_verdict(path: Path, value: dict[str, Any]) -> None:
+    """Write a verdict for good. Raises Refused if one is there already."""
+    try:
+        files.create_exclusive(path, files.dump_json(value))
+    except FileExistsError:
+        raise Refused(f"{path} is there already, and a verdict is never replaced") from None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `kev.rounds confirm`."""
+    parser.add_argument("spec", type=Path, metavar="SPEC", help="experiments/rounds/r<N>.json")
+    parser.add_argument("--stage", required=True, metavar="NAME", help="the confirmation stage to decide")
+    parser.add_argument("--arm", metavar="NAME", help="the candidate, where the read-out names several")
+    parser.add_argument("--root", type=Path, metavar="DIR", help="what the spec's paths are relative to")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write here instead of runs/r<N>-verdict")
+    parser.add_argument("--json", action="store_true", help="print the verdict instead of a table")
+
+
+def confirm_command(args: argparse.Namespace) -> int:
+    """`kev.rounds confirm`: check, decide, write, print. Raises KevError; 0 whatever the verdict."""
+    loaded = load_spec(args.spec, args.root)
+    spec, root = loaded.spec, loaded.root
+    arm = args.arm or candidate_of(spec, root)
+    value = confirm(spec, root, args.stage, arm, out=args.out)
+    path = verdict_path(spec, root, args.stage, arm, args.out)
+    write_verdict(path, value)
+    if args.json:
+        sys.stdout.write(files.dump_json(value).decode())
+        return 0
+    from kev.rounds.table import print_verdict
+
+    print_verdict(value, spec.confirm[args.stage])
+    print(path)
+    return 0

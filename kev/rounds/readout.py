@@ -1,0 +1,84 @@
+"""The read-out of a round: every arm against its parent under the registered rule, and whom the rule chooses.
+
+Written to `runs/r<N>-readout/round<N>.json`. It is computed from rows on disk alone, so it can be computed again at
+any time, also for rounds long finished; with rows missing it says which, and decides nothing that is not known.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from kev import files
+from kev.metrics import Resamples
+from kev.records.spec import RoundSpec
+from kev.rounds.comparison import Comparer
+from kev.rounds.criteria import rank
+from kev.rounds.panels import CountTokens
+from kev.rounds.places import readout_path
+from kev.rounds.rowstore import RowStore
+from kev.rounds.specs import load_spec
+
+
+def readout(
+    spec: RoundSpec, root: Path, *, resamples: Resamples | None = None, count_tokens: CountTokens | None = None
+) -> dict[str, Any]:
+    """The read-out of `spec` from the rows under `root`, as plain JSON values.
+
+    `passed` of an arm is null wherever it is not known: with a pool or a panel missing and nothing failed yet, and
+    with no criteria. It is false only where a criterion is false, which no further row could change. Remarks that a
+    reader of the numbers should see are under `notes`. Raises KevError for input that cannot be believed.
+    """
+    store = RowStore(root)
+    comparer = Comparer(spec, store, resamples or Resamples(), count_tokens)
+    arms = {arm: comparer.compare(arm) for arm in spec.arms}
+    selectable = {name: arm.select for name, arm in spec.arms.items()}
+    ranking = rank(arms, [key.to_json() for key in spec.rule.rank], selectable=selectable)
+    notes = [*store.notes, *_drop_notes(spec, arms, comparer.dropped)]
+    notes += [f"{arm} passed and has no value to rank by: it sorts last" for arm in ranking.unranked]
+    out = {
+        "round": spec.round,
+        "registered": spec.registered,
+        "drop_ids": sorted(spec.drop_ids),
+        "arms": arms,
+        "ranking": ranking.order,
+        "candidates": ranking.candidates,
+    }
+    return {**out, "notes": notes} if notes else out
+
+
+def write_readout(path: Path, value: dict[str, Any]) -> None:
+    """Replace the read-out at `path`, wholly or not at all."""
+    files.write_atomic(path, files.dump_json(value))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `kev.rounds readout`."""
+    parser.add_argument("spec", type=Path, metavar="SPEC", help="experiments/rounds/r<N>.json")
+    parser.add_argument("--root", type=Path, metavar="DIR", help="what the spec's paths are relative to")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write here instead of runs/r<N>-readout")
+    parser.add_argument("--json", action="store_true", help="print the read-out instead of a table")
+
+
+def readout_command(args: argparse.Namespace) -> int:
+    """`kev.rounds readout`: compute, write, print. Raises KevError; 0 whatever the verdict."""
+    loaded = load_spec(args.spec, args.root)
+    value = readout(loaded.spec, loaded.root)
+    path = readout_path(loaded.spec, loaded.root, args.out)
+    write_readout(path, value)
+    if args.json:
+        sys.stdout.write(files.dump_json(value).decode())
+        return 0
+    from kev.rounds.table import print_readout
+
+    print_readout(value, loaded.spec)
+    print(path)
+    return 0
+
+
+def _drop_notes(spec: RoundSpec, arms: dict[str, Any], dropped: set[str]) -> list[str]:
+    # With reads missing, an id may only not have been met yet.
+    if not all(arm["complete"] for arm in arms.values()):
+        return []
+    return [f"drop_ids: {identifier!a} matches no row of any panel" for identifier in spec.drop_ids
+            if identifier not in dropped]  # fmt: skip
