@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 
 from kev.errors import KevError
-from kev.rounds import scaffold, validate
+from kev.rounds import options, scaffold, validate
 from kev.text import visible
 
 Command = Callable[[argparse.Namespace], int]
@@ -25,6 +25,13 @@ def build_parser() -> argparse.ArgumentParser:
             scaffold.new_command,
         ),
         ("validate", "say everything that is wrong with a spec", validate.add_arguments, validate.validate_command),
+        (
+            "readout",
+            "compare every arm with its parent under the registered rule",
+            options.add_readout_arguments,
+            _readout,
+        ),
+        ("confirm", "decide a confirmation stage for the candidate, once", options.add_confirm_arguments, _confirm),
     ]
     for name, words, add_arguments, command in add:
         child = commands.add_parser(name, help=words, description=words)
@@ -33,12 +40,27 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+# The numbers need numpy, which the other commands do without.
+
+
+def _readout(arguments: argparse.Namespace) -> int:
+    from kev.rounds import readout
+
+    return readout.readout_command(arguments)
+
+
+def _confirm(arguments: argparse.Namespace) -> int:
+    from kev.rounds import confirm
+
+    return confirm.confirm_command(arguments)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. Returns its exit code; an expected failure is one line on stderr and 1."""
-    options = build_parser().parse_args(arguments)
-    command: Command = options.run
+    parsed = build_parser().parse_args(arguments)
+    command: Command = parsed.run
     try:
-        return command(options)
+        return command(parsed)
     except KevError as error:
         print(visible(str(error)), file=sys.stderr)
         return 1

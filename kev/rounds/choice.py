@@ -1,4 +1,4 @@
-"""The choice of a candidate, written into PLAN.md and committed before any confirmation read.
+"""The choice of a candidate, written into the plan document and committed before any confirmation read.
 
 A line of the round's own section that begins with the word "Candidate" and names the arm is the choice:
 
@@ -13,23 +13,24 @@ from collections.abc import Collection
 from pathlib import Path
 
 from kev.errors import KevError
+from kev.records.spec import RoundSpec, size_of
+from kev.rounds.registration import find_section, plan_document
 
-PLAN = "PLAN.md"
-
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
 _CHOICE = re.compile(r"[\W_]*candidates?\b(.*)", re.IGNORECASE)
 
 
-def choice_problem(root: Path, round_number: int, arm: str, rivals: Collection[str]) -> str | None:
-    """Why the committed plan does not name `arm`, rather than one of its `rivals`, as candidate; None if it does."""
-    plan = committed_text(root, PLAN)
-    wanted = f"write the line 'Candidate: {arm}' in the section of round {round_number} and commit it"
+def choice_problem(root: Path, spec: RoundSpec, arm: str) -> str | None:
+    """Why the committed plan does not name `arm`, and no rival of its size, as candidate; None if it does."""
+    document = plan_document(spec.registered)
+    plan = committed_text(root, document)
+    wanted = f"write the line 'Candidate: {arm}' in the section of round {spec.round} and commit it"
     if plan is None:
-        return f"{PLAN} is not in the commit at HEAD of {root}; {wanted}"
-    section = round_section(plan, round_number)
+        return f"{document} is not in the commit at HEAD of {root}; {wanted}"
+    section = find_section(plan, spec.round)
     if section is None:
-        return f"{PLAN} at HEAD has no section for round {round_number}; {wanted}"
-    return None if names_candidate(section, arm, rivals) else f"{PLAN} at HEAD does not choose {arm}; {wanted}"
+        return f"{document} at HEAD has no section for round {spec.round}; {wanted}"
+    rivals = [other for other in spec.arms if other != arm and size_of(other) == size_of(arm)]
+    return None if names_candidate(section, arm, rivals) else f"{document} at HEAD does not choose {arm}; {wanted}"
 
 
 def committed_text(root: Path, path: str) -> str | None:
@@ -43,24 +44,6 @@ def committed_text(root: Path, path: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise KevError(f"git show HEAD:./{path}: {error}") from None
     return done.stdout.decode(errors="replace") if done.returncode == 0 else None
-
-
-def round_section(plan: str, round_number: int) -> str | None:
-    """The text under the headings that name the round, down to the next heading of the same or a higher level."""
-    named = re.compile(rf"\bround\s+{round_number}\b", re.IGNORECASE)
-    kept: list[str] = []
-    depth = None
-    fenced = False
-    for line in plan.splitlines():
-        fenced ^= line.lstrip().startswith(("```", "~~~"))
-        heading = None if fenced else _HEADING.fullmatch(line.rstrip())
-        if heading is not None:
-            level = len(heading[1])
-            if depth is None or level <= depth:
-                depth = level if named.search(heading[2]) else None
-        if depth is not None:
-            kept.append(line)
-    return "\n".join(kept) if kept else None
 
 
 def names_candidate(section: str, arm: str, rivals: Collection[str]) -> bool:

@@ -54,16 +54,6 @@ def write_verdict(path: Path, value: dict[str, Any]) -> None:
         raise Refused(f"{path} is there already, and a verdict is never replaced") from None
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `kev.rounds confirm`."""
-    parser.add_argument("spec", type=Path, metavar="SPEC", help="experiments/rounds/r<N>.json")
-    parser.add_argument("--stage", required=True, metavar="NAME", help="the confirmation stage to decide")
-    parser.add_argument("--arm", metavar="NAME", help="the candidate, where the read-out names several")
-    parser.add_argument("--root", type=Path, metavar="DIR", help="what the spec's paths are relative to")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write here instead of runs/r<N>-verdict")
-    parser.add_argument("--json", action="store_true", help="print the verdict instead of a table")
-
-
 def confirm_command(args: argparse.Namespace) -> int:
     """`kev.rounds confirm`: check, decide, write, print. Raises KevError; 0 whatever the verdict."""
     loaded = load_spec(args.spec, args.root)

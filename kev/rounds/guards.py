@@ -20,14 +20,13 @@ def confirmation_problems(spec: RoundSpec, root: Path, stage: str, arm: str, *, 
     """Why `stage` may not be read or decided for `arm`, one line each; empty if it may.
 
     To be asked before the reads are launched and again before the verdict: the arm is the read-out's candidate and
-    passed; earlier stages passed; the choice is committed in PLAN.md; the same checkpoint was not scored on the
-    stage's suites and splits under another name; the stage has no verdict yet. Raises UsageError for an arm or a
-    stage that the spec does not have, NotFound without a read-out.
+    passed; earlier stages passed; the choice is committed in the plan document; the same checkpoint was not scored
+    on the stage's suites and splits under another name; the stage has no verdict yet. Raises UsageError for an arm or
+    a stage that the spec does not have, NotFound without a read-out.
     """
     sides_of(spec, arm, stage)
     problems = _choice_problems(arm, _stored_readout(spec, root))
-    rivals = [other for other in spec.arms if other != arm and size_of(other) == size_of(arm)]
-    committed = choice_problem(root, spec.round, arm, rivals)
+    committed = choice_problem(root, spec, arm)
     problems += [committed] if committed else []
     problems += _earlier_stage_problems(spec, root, stage, arm, out)
     problems += _second_read_problems(spec, root, stage, arm)

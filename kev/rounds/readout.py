@@ -52,14 +52,6 @@ def write_readout(path: Path, value: dict[str, Any]) -> None:
     files.write_atomic(path, files.dump_json(value))
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `kev.rounds readout`."""
-    parser.add_argument("spec", type=Path, metavar="SPEC", help="experiments/rounds/r<N>.json")
-    parser.add_argument("--root", type=Path, metavar="DIR", help="what the spec's paths are relative to")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write here instead of runs/r<N>-readout")
-    parser.add_argument("--json", action="store_true", help="print the read-out instead of a table")
-
-
 def readout_command(args: argparse.Namespace) -> int:
     """`kev.rounds readout`: compute, write, print. Raises KevError; 0 whatever the verdict."""
     loaded = load_spec(args.spec, args.root)
