@@ -1,29 +1,34 @@
 """Read-outs and verdicts as tables for people: every criterion with its value, its interval and its threshold."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from kev.records.spec import Criterion, RoundSpec, Stage
 from kev.rounds.criteria import Outcome, Path, evaluate_all, lookup, operands
-from kev.text import visible
+from kev.text import shorten, visible
 
 RATES = ("acc", "confident_error_rate", "coverage_")
 """Metrics shown in per cent."""
 
+OPERATOR_SIGNS = {">=": "≥", "<=": "≤"}
+TITLE_WIDTH = 160
 MARKS = {True: ("✓", "pass", "green"), False: ("✗", "fail", "red"), None: ("?", "not known", "yellow")}
 
 
 def print_readout(value: Mapping[str, Any], spec: RoundSpec, console: Console | None = None) -> None:
     """The read-out as one table an arm, then what the rule chooses."""
     console = console or Console()
-    console.print(Text(f"Round {value['round']}: {visible(str(value['registered']))}", style="bold"))
+    console.print(Text(shorten(visible(f"Round {value['round']}: {value['registered']}"), TITLE_WIDTH), style="bold"))
     for arm, comparison in value["arms"].items():
         selectable = arm not in spec.arms or spec.arms[arm].select
         _print_arm(console, arm, comparison, spec.rule.criteria, note="" if selectable else "reported, never chosen")
+    console.print()
     for note in value.get("notes", ()):
         console.print(_warning(note))
     for size, arms in value["ranking"].items():
@@ -39,16 +44,24 @@ def print_verdict(value: Mapping[str, Any], stage: Stage, console: Console | Non
     _print_arm(console, value["arm"], value, stage.criteria)
 
 
-def criterion_rows(
-    criteria: Mapping[str, Criterion], comparison: Mapping[str, Any]
-) -> list[tuple[str, str, str, str, bool | None]]:
-    """Name, value, interval, threshold and outcome of every criterion."""
+@dataclass(frozen=True, slots=True)
+class CriterionRow:
+    """One criterion in words: the estimate (a difference where the criterion bounds one) and what it has to reach."""
+
+    name: str
+    estimate: str
+    interval: str
+    needs: str
+    passed: bool | None
+
+
+def criterion_rows(criteria: Mapping[str, Criterion], comparison: Mapping[str, Any]) -> list[CriterionRow]:
+    """Every criterion in words, in the order of the rule."""
     plain = {name: criterion.to_json() for name, criterion in criteria.items()}
-    rows = []
-    for name, outcome in evaluate_all(plain, comparison).items():
-        lefts, _ = operands(plain[name])
-        rows.append((name, *_figures(lefts, outcome, comparison), outcome.passed))
-    return rows
+    return [
+        _criterion_row(name, operands(plain[name])[0], outcome, comparison)
+        for name, outcome in evaluate_all(plain, comparison).items()
+    ]
 
 
 def format_figure(value: float | None, metric: str, *, signed: bool = False) -> str:
@@ -62,21 +75,28 @@ def format_figure(value: float | None, metric: str, *, signed: bool = False) -> 
 def _print_arm(
     console: Console, arm: str, comparison: Mapping[str, Any], criteria: Mapping[str, Criterion], *, note: str = ""
 ) -> None:
-    mark, word, style = MARKS[comparison["passed"]]
-    table = Table(title_justify="left", title=Text(visible(arm)) + Text(f"  {mark} {word}", style=style), expand=False)
-    for name in ("criterion", "value", "95 % interval", "needs"):
-        table.add_column(name, overflow="fold")
-    table.add_column("", no_wrap=True)
-    for name, value, interval, threshold, passed in criterion_rows(criteria, comparison):
-        mark, word, style = MARKS[passed]
-        table.add_row(Text(visible(name)), value, interval, threshold, Text(f"{mark} {word}", style=style))
-    console.print(table)
-    for line in _remarks(comparison, note):
+    console.print()
+    console.print(Text.assemble((visible(arm), "bold"), "  ", _mark(comparison["passed"]), f"  {note}" if note else ""))
+    if comparison.get("panels"):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for name in ("criterion", "estimate", "95 % interval", "needs"):
+            table.add_column(name, overflow="fold")
+        table.add_column("", no_wrap=True)
+        for row in criterion_rows(criteria, comparison):
+            table.add_row(Text(visible(row.name)), row.estimate, row.interval, row.needs, _mark(row.passed))
+        console.print(table)
+    for line in _remarks(comparison):
         console.print(line)
 
 
-def _remarks(comparison: Mapping[str, Any], note: str) -> list[Text]:
-    out = [Text(note)] if note else []
+def _mark(passed: bool | None) -> Text:
+    # A word beside the colour and the sign: either may not reach the reader.
+    sign, word, style = MARKS[passed]
+    return Text(f"{sign} {word}", style=style)
+
+
+def _remarks(comparison: Mapping[str, Any]) -> list[Text]:
+    out = []
     temperature, interval = comparison.get("temperature"), comparison.get("temperature_ci")
     if temperature is not None:
         kind = comparison.get("temperature_source", {}).get("kind", "")
@@ -91,19 +111,26 @@ def _remarks(comparison: Mapping[str, Any], note: str) -> list[Text]:
     return out
 
 
-def _figures(lefts: list[Path], outcome: Outcome, comparison: Mapping[str, Any]) -> tuple[str, str, str]:
+def _criterion_row(name: str, lefts: list[Path], outcome: Outcome, comparison: Mapping[str, Any]) -> CriterionRow:
     path = lefts[0]
     metric = path.metric or "acc"  # the unknowable share is a rate too
-    signed = path.field in ("delta", "lower", "upper") or len(lefts) > 1
-    interval = ""
-    if path.field in ("delta", "lower", "upper"):
-        low, high = (lookup(comparison, Path(path.panel, path.metric, field)) for field in ("lower", "upper"))
+    bounded = path.field in ("delta", "lower", "upper")
+    signed = bounded or len(lefts) > 1
+    estimate, interval = outcome.left, ""
+    if bounded:
+        estimate, low, high = (
+            lookup(comparison, Path(path.panel, path.metric, field)) for field in ("delta", "lower", "upper")
+        )
         if low is not None and high is not None:
             interval = f"{format_figure(low, metric, signed=True)} to {format_figure(high, metric, signed=True)}"
-    return (
-        format_figure(outcome.left, metric, signed=signed),
+    bound = f"{path.field} " if path.field in ("lower", "upper") else ""
+    sign = OPERATOR_SIGNS.get(outcome.op, outcome.op)
+    return CriterionRow(
+        name,
+        format_figure(estimate, metric, signed=signed),
         interval,
-        f"{outcome.op} {format_figure(outcome.right, metric, signed=signed)}",
+        f"{bound}{sign} {format_figure(outcome.right, metric, signed=signed)}",
+        outcome.passed,
     )
 
 
