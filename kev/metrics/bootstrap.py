@@ -26,9 +26,13 @@ from kev.metrics.resampling import Counts, Resamples
 from kev.metrics.rows import Floats, Integers, Rows
 
 LEVEL = 0.95
-BLOCK = 2**19
+PRODUCT_ROWS = 64
+UNTHREADED = 2**18
+"""Multiplications in one matrix product: above it OpenBLAS starts threads, which on matrices as narrow as these
+spend three times more processor time waiting for each other than one thread needs for the work."""
+
 RANKED_BLOCK = 2**17
-"""Numbers held at once by a block of resamples: few enough that every array of it stays in the cache."""
+"""Numbers in a block of resamples, so that each of its arrays stays in the cache."""
 
 
 @dataclass(frozen=True)
@@ -170,12 +174,16 @@ def cluster_sums(of_row: Integers, values: Floats, clusters: int) -> Floats:
 
 
 def products(counts: Counts, columns: Floats) -> Floats:
-    """(samples, columns): the sum of each column over each resample's clusters, a block of resamples at a time."""
-    out = np.empty((len(counts), columns.shape[1]))
-    block = max(1, BLOCK // max(1, len(columns)))
-    for start in range(0, len(counts), block):
-        part = slice(start, start + block)
-        np.matmul(counts[part].astype(np.float64), columns, out=out[part])
+    """(samples, columns): the sum of each column over each resample's clusters."""
+    samples, clusters = counts.shape
+    width = columns.shape[1]
+    depth = max(1, UNTHREADED // (PRODUCT_ROWS * width))
+    out = np.zeros((samples, width))
+    for start in range(0, samples, PRODUCT_ROWS):
+        part = slice(start, start + PRODUCT_ROWS)
+        block = counts[part].astype(np.float64)
+        for first in range(0, clusters, depth):
+            out[part] += block[:, first : first + depth] @ columns[first : first + depth]
     return out
 
 
