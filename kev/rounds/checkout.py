@@ -37,6 +37,8 @@ class Checkout:
                 self._plans[path] = files.read_json(self.root / path)
             except KevError as error:
                 self._plans[path] = error
+            except (OSError, ValueError):
+                self._plans[path] = NotFound(f"{path}: no file can have that name")
         if isinstance(self._plans[path], KevError):
             raise self._plans[path]
         return self._plans[path]

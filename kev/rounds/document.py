@@ -17,6 +17,9 @@ _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder(strict=False)
 
+MAX_DEPTH = 64
+"""A spec needs eight; a value nested a thousand deep ends the process that walks it."""
+
 MAX_BYTES = 16 * 1024 * 1024
 """The largest real spec is 14 KB; every key of a document costs memory here."""
 
@@ -68,7 +71,10 @@ def read_document(path: Path) -> Document:
     except ValueError as error:
         raise DamagedFile(path, str(error), recoverable=files.find_recoverable(path)) from None
     scan = _Scan(data.removeprefix(files.UTF8_BOM).decode())
-    scan.run()
+    try:
+        scan.run()
+    except ValueError as error:
+        raise DamagedFile(path, str(error)) from None
     return Document(path, value, scan.places, tuple(scan.repeated))
 
 
@@ -102,6 +108,8 @@ class _Scan:
         stack: list[tuple[JsonPath, Iterator[int] | None]] = []
         position = self._enter((), position, stack)
         while stack:
+            if len(stack) > MAX_DEPTH:
+                raise ValueError(f"line {self._line}: nested more than {MAX_DEPTH} deep")
             where, indices = stack[-1]
             position = self._skip(position)
             if self.text[position] in "}]":

@@ -6,7 +6,11 @@ from enum import StrEnum
 from typing import Any
 
 from kev.rounds.document import Document, JsonPath, format_path
-from kev.text import visible
+from kev.text import shorten, visible
+
+LONGEST_PLACE = 200
+LONGEST_MESSAGE = 800
+"""Characters that are printed: a spec may hold a text of any length where a name belongs."""
 
 
 class Severity(StrEnum):
@@ -31,9 +35,9 @@ class Problem:
     severity: Severity
 
     def __str__(self) -> str:
-        place = format_path(self.where) or "the spec"
+        place = shorten(format_path(self.where), LONGEST_PLACE) or "the spec"
         line = f"line {self.line}, " if self.line is not None else ""
-        return visible(f"{line}{place}: {self.message}")
+        return visible(f"{line}{place}: {shorten(self.message, LONGEST_MESSAGE)}")
 
     def to_json(self) -> dict[str, Any]:
         """The finding as JSON values; `path` is its place as keys and indices."""

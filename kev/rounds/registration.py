@@ -53,8 +53,11 @@ def registration(spec_path: Path, root: Path) -> Registration:
     history = _history(root, [spec_name, document])
     if not history:
         raise Refused(f"{spec_name}: not registered: no commit holds it; commit it together with {document}")
-    versions = [(commit, at, _show(root, commit, spec_name), _section(_show(root, commit, document), number))
-                for commit, at in history]  # fmt: skip
+    contents = _contents(root, [f"{commit}:./{name}" for commit, _ in history for name in (spec_name, document)])
+    versions = [
+        (commit, at, contents[2 * index], _section(contents[2 * index + 1], number))
+        for index, (commit, at) in enumerate(history)
+    ]
     for index, (commit, at, spec, section) in enumerate(versions):
         if spec is not None and section is not None:
             now = (_read(spec_path), _section(_read(root / document), number))
@@ -137,22 +140,33 @@ def _read(path: Path) -> str | None:
 
 def _history(root: Path, names: list[str]) -> list[tuple[str, datetime]]:
     """The commits that touched any of `names`, oldest first."""
-    lines = _git(root, "log", "--reverse", "--format=%H %ct", "--", *names).splitlines()
+    lines = _git(root, "log", "--reverse", "--format=%H %ct", "--", *names).decode().splitlines()
     pairs = [line.split() for line in lines]
     return [(commit, datetime.fromtimestamp(int(seconds), UTC)) for commit, seconds in pairs]
 
 
-def _show(root: Path, commit: str, name: str) -> str | None:
-    try:
-        return _git(root, "show", f"{commit}:./{name}")
-    except Refused:
-        return None
+def _contents(root: Path, names: list[str]) -> list[str | None]:
+    """The text of each `<commit>:./<path>`, None where that commit has no such file; one process for all of them."""
+    data = _git(root, "cat-file", "--batch", standard_input="".join(f"{name}\n" for name in names).encode())
+    found: list[str | None] = []
+    position = 0
+    for _ in names:
+        end = data.index(b"\n", position)
+        header = data[position:end].split(b" ")
+        position = end + 1
+        if len(header) == 3 and header[1] == b"blob":
+            size = int(header[2])
+            found.append(data[position : position + size].decode(errors="replace"))
+            position += size + 1
+        else:
+            found.append(None)
+    return found
 
 
-def _git(root: Path, *arguments: str) -> str:
+def _git(root: Path, *arguments: str, standard_input: bytes = b"") -> bytes:
     command = ["git", "-C", str(root), "--no-pager", "--no-optional-locks", *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)
+        done = subprocess.run(command, input=standard_input, capture_output=True, timeout=GIT_SECONDS, check=False)
     except FileNotFoundError:
         raise NotFound("git is not installed; the time of registration is read from it") from None
     except subprocess.TimeoutExpired:
@@ -160,4 +174,4 @@ def _git(root: Path, *arguments: str) -> str:
     if done.returncode:
         words = done.stderr.decode(errors="replace").strip().splitlines()
         raise Refused(f"{root}: not registered: {words[-1].removeprefix('fatal: ') if words else 'git failed'}")
-    return done.stdout.decode(errors="replace")
+    return done.stdout

@@ -9,7 +9,7 @@ from kev.rounds.sides import TRANSFER, candidate_side, parent_side, transfer_rea
 from kev.rounds.subject import Subject
 from kev.spelling import nearest
 
-TRIAL = re.compile(r"runs/(?P<study>[^/]+)/(?P<number>\d+)-trial-(?P<index>\d+)")
+TRIAL = re.compile(r"runs/(?P<study>[^/]+)/(?P<number>[0-9]{1,6})-trial-(?P<index>[0-9]{1,6})")
 CHECKPOINT_ID = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?")
 
 _NAME = re.compile(r"[A-Za-z0-9]+-[A-Za-z0-9._-]+")

@@ -20,7 +20,7 @@ SWITCHES = {"--allow-test": 0, "--split": 1, "--date_facts": 0, "--rotations": 1
 """Switches of the benchmark that a read may add, with the number of their values."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_ROUND = re.compile(r"(?<![A-Za-z0-9])r(\d+)[a-z]?(?![A-Za-z0-9])")
+_ROUND = re.compile(r"(?<![A-Za-z0-9])r([0-9]{1,9})[a-z]?(?![A-Za-z0-9])")
 
 
 def check_reads(subject: Subject) -> None:

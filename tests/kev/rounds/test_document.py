@@ -89,9 +89,11 @@ def test_text_that_is_no_json_is_refused_with_its_place(tmp_path: Path, text: st
         read_document(written(tmp_path, text))
 
 
-def test_deep_nesting_is_no_crash(tmp_path: Path) -> None:
-    document = read_document(written(tmp_path, "[" * 900 + "]" * 900))
-    assert len(document.places) == 900
+@pytest.mark.parametrize("depth", [65, 900, 5000])
+def test_deep_nesting_is_refused_in_words(tmp_path: Path, depth: int) -> None:
+    assert len(read_document(written(tmp_path, "[" * 64 + "]" * 64)).places) == 64
+    with pytest.raises(DamagedFile, match=r"nested more than 64 deep|not JSON"):
+        read_document(written(tmp_path, '[\n{"a": ' * (depth // 2) + "[]" + "}]" * (depth // 2)))
 
 
 def test_a_missing_key_has_the_line_of_the_object_it_is_missing_from(tmp_path: Path) -> None:

@@ -136,9 +136,17 @@ def test_a_mistyped_name_is_found_where_the_right_one_is_used(check: Check, wher
     assert any(new in finding.message or new in map(str, finding.where) for finding in result.of(Severity.PROBLEM))
 
 
+DIGITS = "9" * 5000
+HARD_TEXTS = [
+    *("runs/{tag}", "{", "/", "\x00", "evals", "evals/../x", "evals/street-v1", "experiments/round201/delta.json"),
+    *("a.b.lower", "H200:9", "transfer", "held", "--split='x", f"runs/r{DIGITS}/x", f"runs/x/{DIGITS}-trial-{DIGITS}"),
+    *(f"H200:{DIGITS}", f"street.acc_{DIGITS}k_plus.lower", "x" * 5000),
+]
+"""Texts that are nearly right, and texts that no file can be named or no number written with."""
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 2**70) | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=8) | st.sampled_from(["runs/{tag}", "evals/../x", "a.b.lower", "H200:9", "\x00", "transfer"]),
+    | st.text(max_size=8) | st.sampled_from(HARD_TEXTS),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=6,
 )  # fmt: skip
@@ -150,6 +158,7 @@ def test_any_json_at_any_key_is_findings_and_never_an_exception(check: Check, wh
     result = check(changed(SPEC, *where, to=value) if where else value)
     for finding in result.findings:
         assert visible(str(finding)) == str(finding)
+        assert len(str(finding)) < 2000
     json.dumps(result.to_json())
 
 
