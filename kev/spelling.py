@@ -12,4 +12,4 @@ def nearest(name: str, known: Collection[str]) -> str:
         return f"; did you mean {folded[close[0]]}?"
     if not known:
         return ""
-    return f"; there is {', '.join(sorted(known)[:12])}" + (", …" if len(known) > 12 else "")
+    return f"; there is {', '.join(sorted(known)[:12])}" + (", ..." if len(known) > 12 else "")

@@ -15,9 +15,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypedDict
 
 from kev import files
+from kev.console import run
 from kev.errors import DamagedFile, DamagedLine, KevError, NotFound, Refused, UsageError
 from kev.records.base import parse_record
 from kev.records.suite import SPLITS, Manifest, PartitionEntry
+from kev.text import visible
 
 PUBLIC_DATASET = "jaredpalmer/kev-suites"
 PUBLIC_REVISION = "cc4bac803e73112689ec327ffa481c519cbc7a05"
@@ -227,24 +229,30 @@ def main(arguments: list[str] | None = None) -> int:
         if name == "fetch":
             command.add_argument("--root", type=Path, default=Path(), help="the checkout (here)")
     options = parser.parse_args(arguments)
+    return run(lambda: _run(options.command, options.directories, getattr(options, "root", Path())))
+
+
+def _run(command: str, directories: list[Path], root: Path) -> int:
     code = 0
-    for directory in options.directories:
+    for directory in directories:
         try:
             suite = open_suite(directory)
-            if options.command == "fetch":
-                for name in suite.manifest.files:
-                    split = name.removesuffix(".jsonl")
-                    if not suite.partition_path(split).exists():
-                        print(f"fetched {fetch_partition(suite, split, options.root)}")
+            for split in _absent(suite) if command == "fetch" else ():
+                print(f"fetched {fetch_partition(suite, split, root)}")
             differences = check_suite(suite)
         except KevError as error:
             differences = [str(error)]
         for line in differences:
-            print(line, file=sys.stderr)
+            print(visible(line), file=sys.stderr)
             code = 1
         if not differences:
-            print(f"{directory}: as frozen ({len(suite.manifest.files)} partitions)")
+            print(f"{visible(str(directory))}: as frozen ({len(suite.manifest.files)} partitions)")
     return code
+
+
+def _absent(suite: Suite) -> list[str]:
+    splits = [name.removesuffix(".jsonl") for name in suite.manifest.files]
+    return [split for split in splits if not suite.partition_path(split).exists()]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from kev import files
 from kev.errors import KevError, NotFound, Refused, UsageError
 from kev.records.base import parse_record
 from kev.records.spec import RoundSpec, size_of
-from kev.rounds.checks.criteria import parse_value_path
+from kev.rounds.criteria import parse_path
 from kev.rounds.document import read_document
 from kev.rounds.registration import PLAN_DOCUMENT, find_section
 from kev.rounds.specs import find_root
@@ -173,8 +173,10 @@ def _texts(*values: Any) -> Iterator[str]:
 
 
 def _panel_of(text: str) -> str | None:
-    path = parse_value_path(text)
-    return path.panel if path is not None else None
+    try:
+        return parse_path(text).panel
+    except UsageError:
+        return None
 
 
 # ------------------------------------------------------------------------------------------------ the section

@@ -1,37 +1,14 @@
 """Criteria and rank keys: whether each names values that the report will have."""
 
-from dataclasses import dataclass
-
+from kev.errors import UsageError
 from kev.records.spec import Criterion, Panel, RankKey, Rule, Stage
 from kev.rounds.checks.panels import LENGTH_METRICS, bucket_names, panel_edges
+from kev.rounds.criteria import OPERATORS, SIDES, UNKNOWABLE, Path, parse_path
 from kev.rounds.document import JsonPath
 from kev.rounds.subject import Subject
 from kev.spelling import nearest
 
-OPERATORS = (">", ">=", "<", "<=")
 ORDERS = ("desc", "asc")
-VALUES = ("candidate", "parent")
-INTERVAL = ("delta", "lower", "upper")
-UNKNOWABLE = "unknowable"
-
-
-@dataclass(frozen=True, slots=True)
-class ValuePath:
-    """`<panel>.<metric>[_<bucket>].<field>`, taken apart; `metric` is "" for `unknowable.<field>`."""
-
-    panel: str
-    metric: str
-    field: str
-
-
-def parse_value_path(text: str) -> ValuePath | None:
-    """The parts of a path; None for text that is none. A panel's name may hold dots."""
-    parts = text.rsplit(".", 2)
-    if len(parts) == 2 and parts[0] == UNKNOWABLE:
-        return ValuePath(UNKNOWABLE, "", parts[1])
-    if len(parts) != 3 or not all(parts):
-        return None
-    return ValuePath(*parts)
 
 
 def check_criteria(subject: Subject) -> None:
@@ -71,19 +48,17 @@ def _paths(value: str | list[str], where: JsonPath) -> list[tuple[JsonPath, str]
 
 def _check_path(subject: Subject, stage: Rule | Stage, text: str, where: JsonPath, use: str) -> None:
     problems = subject.problems
-    path = parse_value_path(text)
-    if path is None:
-        problems.add("bad-path", where, f"{text!r} is not <panel>.<metric>.<value>, nor unknowable.<value>")
+    try:
+        path = parse_path(text)
+    except UsageError as error:
+        problems.add("bad-path", where, str(error))
         return
+    place = _place_of(stage, where)
     if path.panel == UNKNOWABLE and not path.metric:
-        if stage.unknowable is None and (*_place_of(stage, where), "unknowable") in subject.dropped:
-            return
-        if stage.unknowable is None:
+        if stage.unknowable is None and (*place, "unknowable") not in subject.dropped:
             problems.add("unknown-panel", where, f"{text} needs an unknowable read, and none is named")
-        elif path.field not in VALUES:
-            problems.add("unknown-value", where, f"unknowable has no {path.field!r}{nearest(path.field, VALUES)}")
         return
-    names = subject.names(*(str(part) for part in _place_of(stage, where)), "panels")
+    names = subject.names(*(str(part) for part in place), "panels")
     if path.panel not in names:
         problems.add("unknown-panel", where, f"there is no panel {path.panel!r}{nearest(path.panel, names)}")
         return
@@ -92,7 +67,8 @@ def _check_path(subject: Subject, stage: Rule | Stage, text: str, where: JsonPat
     panel = stage.panels[path.panel]
     if panel.optional:
         problems.add("optional-gates", where, f"{use} the panel {path.panel}, which is optional")
-    for problem in _value_problems(panel, path):
+    problem = _value_problem(panel, path)
+    if problem is not None:
         problems.add("unknown-value", where, problem)
 
 
@@ -100,18 +76,13 @@ def _place_of(stage: Rule | Stage, where: JsonPath) -> JsonPath:
     return ("rule",) if isinstance(stage, Rule) else where[:2]
 
 
-def _value_problems(panel: Panel, path: ValuePath) -> list[str]:
+def _value_problem(panel: Panel, path: Path) -> str | None:
     buckets = bucket_names(edges) if (edges := panel_edges(panel)) else []
-    if path.metric in panel.metrics:
-        known: tuple[str, ...] = (*VALUES, *INTERVAL)
-    elif path.metric in panel.report or path.metric in {f"{m}_{bucket}" for m in LENGTH_METRICS for bucket in buckets}:
-        known = VALUES
-    else:
-        computed = [*panel.metrics, *panel.report, *(f"{m}_{bucket}" for m in LENGTH_METRICS for bucket in buckets)]
-        return [f"the panel {path.panel} does not compute {path.metric!r}{nearest(path.metric, computed)}"]
-    if path.field in known:
-        return []
-    if path.field in INTERVAL:
-        why = "is only reported" if path.metric in panel.report else "is a length bucket"
-        return [f"{path.metric} of {path.panel} {why}, and has no {path.field}; it has {' and '.join(VALUES)}"]
-    return [f"{path.panel}.{path.metric} has no {path.field!r}{nearest(path.field, known)}"]
+    columns = [f"{metric}_{bucket}" for metric in LENGTH_METRICS for bucket in buckets]
+    if path.column in panel.metrics or (path.column in columns and path.field in SIDES):
+        return None
+    if path.column in panel.report:
+        only = f"{path.column} of {path.panel} is only reported: it has {' and '.join(SIDES)}, and no {path.field}"
+        return None if path.field in SIDES else only
+    known = [*panel.metrics, *panel.report, *columns]
+    return f"the panel {path.panel} does not compute {path.column!r}{nearest(path.column, known)}"

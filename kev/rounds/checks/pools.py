@@ -1,15 +1,14 @@
 """The temperature pool: when a round needs one, where its rows may be used, and that they are held out."""
 
-import re
 from collections.abc import Iterator
 
-from kev.errors import KevError
+from kev.errors import KevError, UsageError
 from kev.files import read_json
 from kev.records.spec import Arm, Panel, Pool
 from kev.rounds.checks.arms import TRIAL
-from kev.rounds.checks.criteria import UNKNOWABLE, criterion_paths, parse_value_path
-from kev.rounds.checks.panels import LENGTH_METRICS
+from kev.rounds.checks.criteria import criterion_paths
 from kev.rounds.checks.reads import read_split, read_suite_path
+from kev.rounds.criteria import UNKNOWABLE, parse_path
 from kev.rounds.document import JsonPath
 from kev.rounds.overlap import Overlap, find_overlap
 from kev.rounds.pools import FIT_SPLITS, Corpus, PooledRead, Training, expand, pool_conflicts
@@ -88,21 +87,19 @@ def _moved_panels(subject: Subject) -> Iterator[tuple[JsonPath, Panel]]:
         for name, criterion in stage.criteria.items():
             where = (*place, "criteria", name)
             for _, text in criterion_paths(criterion, where):
-                path = parse_value_path(text)
-                if path is not None and path.panel in stage.panels and _is_moved(path.panel, path.metric):
-                    yield where, stage.panels[path.panel]
+                panel = _moved_panel(text)
+                if panel in stage.panels:
+                    yield where, stage.panels[panel]
 
 
-def _is_moved(panel: str, metric: str) -> bool:
-    """Accuracy is the same at every temperature; every other metric moves with it."""
-    if panel == UNKNOWABLE and not metric:
-        return False
-    base = next((name for name in LENGTH_METRICS if metric.startswith(f"{name}_") and _is_bucket(metric, name)), metric)
-    return base not in ("acc", "n")
-
-
-def _is_bucket(metric: str, base: str) -> bool:
-    return re.fullmatch(r"under_\d+k|\d+k_\d+k|\d+k_plus", metric.removeprefix(f"{base}_")) is not None
+def _moved_panel(text: str) -> str:
+    """The panel of a value that moves with the temperature, as every metric but accuracy does; "" for others."""
+    try:
+        path = parse_path(text)
+    except UsageError:
+        return ""
+    is_share = path.panel == UNKNOWABLE and not path.metric
+    return "" if is_share or path.metric in ("acc", "n") else path.panel
 
 
 def _check_placement(subject: Subject, pool: Pool, moved: list[tuple[JsonPath, Panel]]) -> None:

@@ -88,13 +88,13 @@ BROKEN: list[tuple[str, str, Any]] = [
     ("unknown-operator", "rule.criteria.1_street_lower_above_0.op", "=>"),
     ("bad-path", "rule.criteria.1_street_lower_above_0.left", "street-acc-lower"),
     ("unknown-panel", "rule.criteria.1_street_lower_above_0.left", "streets.acc.lower"),
-    ("unknown-value", "rule.criteria.1_street_lower_above_0.left", "street.acc.lowest"),
+    ("bad-path", "rule.criteria.1_street_lower_above_0.left", "street.acc.lowest"),
     ("unknown-value", "rule.criteria.1_street_lower_above_0.left", "street.brier.lower"),
     ("unknown-value", "rule.criteria.1_street_lower_above_0.left", "street.nll.lower"),
-    ("unknown-value", "rule.criteria.1_street_lower_above_0.left", "street.acc_4k_plus.lower"),
+    ("bad-path", "rule.criteria.1_street_lower_above_0.left", "street.acc_4k_plus.lower"),
     ("unknown-value", "rule.criteria.1_street_lower_above_0.left", "street.acc_8k_plus.parent"),
     ("optional-gates", "rule.criteria.1_street_lower_above_0.left", "spare.acc.candidate"),
-    ("unknown-value", "rule.criteria.1_street_lower_above_0.left", "unknowable.delta"),
+    ("bad-path", "rule.criteria.1_street_lower_above_0.left", "unknowable.delta"),
     ("unknown-panel", "confirm.tests.criteria.lower_above_0.left", "unknowable.candidate"),
     ("unknown-order", "rule.rank[0].order", "descending"),
     ("unknown-value", "rule.rank[1].by", "short.ece.delta"),
@@ -298,3 +298,14 @@ def test_names_of_an_earlier_round_are_not_used_again(tmp_path: Path) -> None:
     assert codes == [("used-name", "studies.r201-delta"), ("used-name", "confirm.locked.candidate_reads")]
     (problem, _) = validate(path, tmp_path).of(Severity.PROBLEM)
     assert "round 190" in problem.message
+
+
+def test_validation_knows_the_metrics_and_buckets_that_are_computed() -> None:
+    from kev import metrics
+    from kev.rounds.checks import panels
+
+    assert set(panels.PAIRED_METRICS) == set(metrics.PAIRED_METRICS)
+    assert set(panels.REPORT_METRICS) == set(metrics.REPORT_METRICS)
+    assert (panels.LENGTH_METRICS, panels.LENGTH_EDGES) == (metrics.LENGTH_METRICS, metrics.LENGTH_EDGES)
+    for edges in ((1024,), (8192, 16384), metrics.LENGTH_EDGES):
+        assert panels.bucket_names(edges) == metrics.bucket_names(edges)

@@ -1,0 +1,80 @@
+"""What a command prints reaches any terminal or pipe, or the command says that it does not."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+PROGRAM = """
+import sys
+from kev.console import run
+from kev.errors import Refused
+
+def many():
+    for number in range(20000):
+        print(f"{number} \\u2713 done")
+    return 3
+
+def refuse():
+    raise Refused("no\\x1b[2J")
+
+def missing():
+    open("/nonexistent/file")
+
+def interrupt():
+    raise KeyboardInterrupt
+
+sys.exit(run({"many": many, "refuse": refuse, "interrupt": interrupt, "missing": missing}[sys.argv[1]]))
+"""
+
+
+def shell(command: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    script = command.replace("PROGRAM", '"$PYTHON" -c "$CODE"')
+    variables = {**os.environ, "PYTHON": sys.executable, "CODE": PROGRAM, "PYTHONPATH": str(REPOSITORY), **environment}
+    return subprocess.run(["bash", "-c", script], capture_output=True, env=variables, check=False)
+
+
+def test_the_commands_own_exit_code_is_kept() -> None:
+    assert shell("PROGRAM many > /dev/null").returncode == 3
+
+
+def test_a_reader_that_stops_reading_sees_no_traceback() -> None:
+    done = shell("PROGRAM many | head -1; exit ${PIPESTATUS[0]}")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == "0 ✓ done\n".encode()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device on this system")
+def test_output_that_cannot_be_written_is_one_line_and_no_success() -> None:
+    done = shell("PROGRAM many > /dev/full")
+    assert done.returncode == 1
+    assert done.stderr.count(b"\n") == 1
+    assert b"no space left" in done.stderr
+
+
+def test_a_closed_output_is_one_line_and_no_success() -> None:
+    done = shell("PROGRAM many >&-")
+    assert done.returncode == 1
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_terminal_without_the_letters_gets_escapes() -> None:
+    done = shell("PROGRAM many | head -1", PYTHONIOENCODING="ascii:strict", PYTHONUTF8="0", LC_ALL="C")
+    assert done.stdout == b"0 \\u2713 done\n"
+
+
+def test_a_refusal_is_one_safe_line_and_1() -> None:
+    done = shell("PROGRAM refuse")
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"no\\x1b[2J\n")
+
+
+def test_an_interruption_is_130() -> None:
+    assert shell("PROGRAM interrupt").returncode == 130
+
+
+def test_a_defect_is_not_taken_for_a_failure_of_the_output() -> None:
+    done = shell("PROGRAM missing")
+    assert b"Traceback" in done.stderr
