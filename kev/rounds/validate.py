@@ -18,6 +18,7 @@ from kev.rounds.checks.pools import check_pools
 from kev.rounds.checks.prior import check_prior_use
 from kev.rounds.checks.reads import check_reads
 from kev.rounds.checks.rows import check_rows
+from kev.rounds.checks.shipped import check_shipped_temperatures
 from kev.rounds.checks.structure import check_structure
 from kev.rounds.checks.studies import check_studies
 from kev.rounds.document import Document, read_document
@@ -36,6 +37,7 @@ CHECKS = (
     check_rows,
     check_drop_ids,
     check_prior_use,
+    check_shipped_temperatures,
 )
 
 

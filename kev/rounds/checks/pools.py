@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from kev.errors import KevError, UsageError
-from kev.files import read_json
-from kev.records.spec import Arm, Panel, Pool
+from kev.records.spec import Panel, Pool
 from kev.rounds.checks.arms import TRIAL
 from kev.rounds.checks.criteria import criterion_paths
 from kev.rounds.checks.reads import read_split, read_suite_path
+from kev.rounds.checks.training import training_of_arm
 from kev.rounds.criteria import UNKNOWABLE, parse_path
 from kev.rounds.document import JsonPath
 from kev.rounds.overlap import Overlap, find_overlap
@@ -149,7 +149,7 @@ def _trainings(subject: Subject) -> dict[Training, Corpus]:
     trainings: dict[Training, list[str]] = {}
     silent = []
     for name, arm in subject.spec.arms.items():
-        training = _training_of(subject, arm)
+        training = training_of_arm(subject, arm)
         if training is not None:
             trainings.setdefault(training, []).append(name)
         elif arm.trial is None:
@@ -170,38 +170,6 @@ def _trainings(subject: Subject) -> dict[Training, Corpus]:
                 message = f"{name}, which it was trained on, lists no sources that the pool could be compared with"
                 subject.problems.archive("pool-unchecked", ("arms", trainings[training][0]), message)
     return corpora
-
-
-def _training_of(subject: Subject, arm: Arm) -> Training | None:
-    if arm.trained_on is not None:
-        return Training(tuple(arm.trained_on))
-    match = TRIAL.fullmatch(arm.trial or "")
-    if match is None:
-        return None
-    study = subject.spec.studies.get(match["study"])
-    if study is not None:
-        try:
-            plan = subject.checkout.plan(study.plan)
-        except KevError:
-            plan = []
-        index = int(match["index"])
-        entry = plan[index] if isinstance(plan, list) and index < len(plan) else None
-        data = entry.get("data") if isinstance(entry, dict) else None
-        return Training((study.suite,), (data,) if isinstance(data, str) else ())
-    return _recorded_training(subject, str(arm.trial))
-
-
-def _recorded_training(subject: Subject, trial: str) -> Training | None:
-    try:
-        provenance = read_json(subject.checkout.root / trial / "provenance.json")
-    except (KevError, OSError, ValueError):
-        return None
-    if not isinstance(provenance, dict):
-        return None
-    suite = subject.checkout.suite_with_hash(str(provenance.get("suite_sha256")))
-    config = provenance.get("config")
-    data = config.get("data") if isinstance(config, dict) else None
-    return Training((suite,), (data,) if isinstance(data, str) else ()) if suite is not None else None
 
 
 def _check_held_out(subject: Subject, read: PooledRead, trainings: dict[Training, Corpus], place: JsonPath) -> None:

@@ -1,6 +1,8 @@
 """Each rule of a spec, broken one at a time: the finding is the expected one, at the key to change."""
 
+import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +124,6 @@ SPECIAL = {
 
 
 def keys(place: str) -> list[str | int]:
-    import re
-
     return [int(part) if part.isdigit() else part for part in re.split(r"[.\[\]]+", place) if part]
 
 
@@ -309,3 +309,34 @@ def test_validation_knows_the_metrics_and_buckets_that_are_computed() -> None:
     assert (panels.LENGTH_METRICS, panels.LENGTH_EDGES) == (metrics.LENGTH_METRICS, metrics.LENGTH_EDGES)
     for edges in ((1024,), (8192, 16384), metrics.LENGTH_EDGES):
         assert panels.bucket_names(edges) == metrics.bucket_names(edges)
+
+
+@pytest.mark.parametrize(("shipped", "is_warned"), [(1.0, True), (None, False), ("one", False)])
+def test_a_parent_served_far_from_its_shipped_temperature_is_warned_about(
+    tmp_path: Path, shipped: Any, is_warned: bool
+) -> None:
+    path = write_spec(write_checkout(tmp_path), changed(SPEC, "parents", "base", "pooled", to=False))
+    trial = tmp_path / "runs" / "p2b" / "00-trial-0"
+    (trial / "development").mkdir(parents=True)
+    (trial / "checkpoint").mkdir()
+    # Three of four right at 0.99 confidence: the rows want a temperature well above 1.
+    rows = [
+        {"id": f"r{number}", "group": f"g{number}", "question": "q", "source": "lanes", "task": "lanes", "type": "noul",
+         "variant": "clean", "keys": ["false", "true"], "label": int(number != 0), "p": [0.01, 0.99],
+         "logits": [0.0, 4.6], "inference_temperature": 1.0}
+        for number in range(4)
+    ]  # fmt: skip
+    (trial / "development" / "rows.json").write_text(json.dumps(rows))
+    (trial / "checkpoint" / "head.json").write_text(json.dumps({"temperature": shipped}))
+    manifest = (tmp_path / "evals" / "lamps-v1" / "manifest.json").read_bytes()
+    provenance = {"suite_sha256": hashlib.sha256(manifest).hexdigest(), "config": {}}
+    (trial / "provenance.json").write_text(json.dumps(provenance))
+    result = validate(path, tmp_path)
+    assert result.ok, found(result)
+    warned = [finding for finding in result.findings if finding.code == "shipped-temperature"]
+    assert bool(warned) is is_warned
+    if warned:
+        assert "T = 1.000" in warned[0].message
+        served = float(re.findall(r"served at T = ([0-9.]+)", warned[0].message)[0])
+        (trial / "checkpoint" / "head.json").write_text(json.dumps({"temperature": served + 0.04}))
+        assert "shipped-temperature" not in {finding.code for finding in validate(path, tmp_path).findings}
