@@ -59,7 +59,7 @@ class Problems:
     recorded: bool = False
     """Whether the spec is that of a recorded round, whose missing files are no problems."""
     _found: dict[tuple[str, str, JsonPath], Problem] = field(default_factory=dict)
-    _missing: dict[str, tuple[str, list[JsonPath]]] = field(default_factory=dict)
+    _missing: dict[str, tuple[str, str, list[JsonPath]]] = field(default_factory=dict)
 
     def add(self, code: str, where: JsonPath, message: str, severity: Severity = Severity.PROBLEM) -> None:
         """Note a finding."""
@@ -74,9 +74,9 @@ class Problems:
         """Note what stops a round unless it is a recorded one."""
         self.add(code, where, message, Severity.ARCHIVED if self.recorded else Severity.PROBLEM)
 
-    def missing(self, path: str, where: JsonPath, need: str) -> None:
+    def missing(self, path: str, where: JsonPath, need: str, code: str = "missing-file") -> None:
         """Note a file that is not there; several places that need the same file make one finding."""
-        _, places = self._missing.setdefault(path, (need, []))
+        _, _, places = self._missing.setdefault(path, (code, need, []))
         if where not in places:
             places.append(where)
 
@@ -87,9 +87,9 @@ class Problems:
 
     def _missing_files(self) -> Iterator[Problem]:
         severity = Severity.ARCHIVED if self.recorded else Severity.PROBLEM
-        for path, (need, places) in self._missing.items():
+        for path, (code, need, places) in self._missing.items():
             others = [format_path(place) for place in places[1:]]
             also = f"; also for {', '.join(others[:3])}" if others else ""
             more = f" and {len(others) - 3} more" if len(others) > 3 else ""
             message = f"{path} is not there: {need}{also}{more}"
-            yield Problem("missing-file", message, places[0], self.document.line(places[0]), severity)
+            yield Problem(code, message, places[0], self.document.line(places[0]), severity)

@@ -4,7 +4,6 @@ Read from git. Results and the choice of a candidate are written into the same s
 registration is told, with both times, and not forbidden.
 """
 
-import re
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,11 +11,10 @@ from pathlib import Path
 
 from kev.errors import KevError, NotFound, Refused
 from kev.files import parse_json, read_bytes
+from kev.rounds.choice import round_section
 
 PLAN_DOCUMENT = "PLAN.md"
 GIT_SECONDS = 60
-
-_HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,32 +67,10 @@ def registration(spec_path: Path, root: Path) -> Registration:
     raise Refused(f"{spec_name}: not registered: no commit holds {lacking}")
 
 
-def find_section(text: str, number: int) -> str | None:
-    """The section of a plan document on a round, from its heading to the next one of its level; None without one."""
-    name = re.compile(rf"\bround\s+{number}\b", re.IGNORECASE)
-    lines = text.splitlines()
-    for start, line in enumerate(lines):
-        heading = _HEADING.match(line)
-        if heading is not None and name.search(heading[2]):
-            return "\n".join(lines[start : _section_end(lines, start, len(heading[1]))])
-    return None
-
-
 def plan_document(registered: str) -> str:
     """The document that a spec's `registered` names: what stands before its first `>`."""
     name = registered.partition(">")[0].strip()
     return name if name.endswith(".md") and not name.startswith("/") and ".." not in name else PLAN_DOCUMENT
-
-
-def _section_end(lines: list[str], start: int, level: int) -> int:
-    fenced = False
-    for index in range(start + 1, len(lines)):
-        if lines[index].lstrip().startswith("```"):
-            fenced = not fenced
-        heading = _HEADING.match(lines[index])
-        if heading is not None and not fenced and len(heading[1]) <= level:
-            return index
-    return len(lines)
 
 
 def _registered_at(spec_path: Path) -> tuple[str, int]:
@@ -128,7 +104,7 @@ def _changes(
 
 
 def _section(text: str | None, number: int) -> str | None:
-    return None if text is None else find_section(text, number)
+    return None if text is None else round_section(text, number)
 
 
 def _read(path: Path) -> str | None:

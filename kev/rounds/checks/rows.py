@@ -5,6 +5,9 @@ from kev.rounds.document import JsonPath
 from kev.rounds.sides import TRANSFER, Side, candidate_side, parent_side
 from kev.rounds.subject import Subject
 
+ROWS = "missing-rows"
+"""The code of rows that are not here, apart from other files: reading the parents is what makes them."""
+
 
 def check_rows(subject: Subject) -> None:
     """The parents' rows, and that both sides have every read that the rule and the stages compare."""
@@ -18,7 +21,7 @@ def check_rows(subject: Subject) -> None:
         if not parent.pooled:
             path = f"{side.development_directory()}/rows.json"
             if not subject.checkout.has(path):
-                subject.problems.missing(path, (*where, "trial"), "the temperature of this parent is fitted on it")
+                subject.problems.missing(path, (*where, "trial"), "its temperature is fitted on it", ROWS)
         elif spec.temperature is not None:
             _warn_of_pool_rows(subject, side, where)
         _check_parent_rows(subject, side, where)
@@ -48,7 +51,7 @@ def _check_parent_rows(subject: Subject, side: Side, where: JsonPath) -> None:
             key = "transfer_read" if side.transfer_read is not None else "trial"
             place = (*where, "reads", tag) if tag != TRANSFER else (*where, key)
             need = f"the read {tag} of parent {where[1]}"
-            subject.problems.missing(f"{directory}/rows.json", place, need)
+            subject.problems.missing(f"{directory}/rows.json", place, need, ROWS)
 
 
 def _check_stage_tags(subject: Subject, arm: str, name: str, stage: Stage) -> None:

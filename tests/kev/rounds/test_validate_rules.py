@@ -217,8 +217,8 @@ def test_missing_rows_of_a_parent_are_one_finding_each_with_every_use(tmp_path: 
     (tmp_path / "runs" / "p2b-street" / "rows.json").unlink()
     result = validate(path, tmp_path)
     assert found(result) == [
-        ("missing-file", "parents.base.trial"),
-        ("missing-file", "parents.base.reads.street"),
+        ("missing-rows", "parents.base.trial"),
+        ("missing-rows", "parents.base.reads.street"),
     ]
     write_rows(tmp_path / "runs" / "p2b" / "00-trial-0" / "development")
     (tmp_path / "runs" / "p2b-street" / "rows.json").write_text("[]")
@@ -233,7 +233,7 @@ def test_what_is_missing_from_a_recorded_round_is_archived_and_no_problem(tmp_pa
     result = validate(path, tmp_path)
     codes = {code for code, _ in found(result, Severity.ARCHIVED)}
     assert result.ok, found(result)
-    assert {"missing-file", "removed-suite"} <= codes
+    assert {"missing-rows", "removed-suite"} <= codes
     later = changed(spec, "round", to=27)
     assert ("removed-suite", "reads.far.suite") in found(validate(write_spec(path, later), tmp_path))
 
