@@ -4,6 +4,7 @@ Read from git. Results and the choice of a candidate are written into the same s
 registration is told, with both times, and not forbidden.
 """
 
+import re
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,10 +12,12 @@ from pathlib import Path
 
 from kev.errors import KevError, NotFound, Refused
 from kev.files import parse_json, read_bytes
-from kev.rounds.choice import round_section
 
 PLAN_DOCUMENT = "PLAN.md"
 GIT_SECONDS = 60
+
+
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,25 @@ def registration(spec_path: Path, root: Path) -> Registration:
     raise Refused(f"{spec_name}: not registered: no commit holds {lacking}")
 
 
+def find_section(text: str, number: int) -> str | None:
+    """What a plan document says on a round: from each heading that names it to the next one of its level or above.
+
+    None if no heading names the round. A line that looks like a heading inside a fenced block is none.
+    """
+    named = re.compile(rf"\bround\s+{number}\b", re.IGNORECASE)
+    kept: list[str] = []
+    level = 0  # of the heading that named the round; 0 outside its section
+    fenced = False
+    for line in text.splitlines():
+        fenced ^= line.lstrip().startswith(("```", "~~~"))
+        heading = None if fenced else _HEADING.fullmatch(line.rstrip())
+        if heading is not None and (level == 0 or len(heading[1]) <= level):
+            level = len(heading[1]) if named.search(heading[2]) else 0
+        if level:
+            kept.append(line)
+    return "\n".join(kept) if kept else None
+
+
 def plan_document(registered: str) -> str:
     """The document that a spec's `registered` names: what stands before its first `>`."""
     name = registered.partition(">")[0].strip()
@@ -104,7 +126,7 @@ def _changes(
 
 
 def _section(text: str | None, number: int) -> str | None:
-    return None if text is None else round_section(text, number)
+    return None if text is None else find_section(text, number)
 
 
 def _read(path: Path) -> str | None:

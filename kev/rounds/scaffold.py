@@ -16,10 +16,9 @@ from kev import files
 from kev.errors import KevError, NotFound, Refused, UsageError
 from kev.records.base import parse_record
 from kev.records.spec import RoundSpec, size_of
-from kev.rounds.choice import round_section
 from kev.rounds.criteria import parse_path
 from kev.rounds.document import read_document
-from kev.rounds.registration import PLAN_DOCUMENT
+from kev.rounds.registration import PLAN_DOCUMENT, find_section
 from kev.rounds.specs import find_root
 from kev.suite import REMOVED_SUITES, find_removed
 
@@ -230,7 +229,7 @@ def write_draft(draft: Draft, root: Path) -> list[Path]:
         text = ""
     except UnicodeDecodeError:
         raise Refused(f"{document}: not UTF-8; nothing was written") from None
-    if round_section(text, draft.number) is not None:
+    if find_section(text, draft.number) is not None:
         raise Refused(f"{document}: has a section on round {draft.number} already; nothing was written")
     try:
         files.create_exclusive(spec_path, files.dump_json(draft.spec))

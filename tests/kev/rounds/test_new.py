@@ -8,9 +8,8 @@ from checkouts import changed, git, good_spec, write_checkout, write_spec
 
 from kev.errors import DamagedFile, Refused, UsageError
 from kev.rounds.__main__ import main
-from kev.rounds.choice import round_section
 from kev.rounds.problems import Severity
-from kev.rounds.registration import registration
+from kev.rounds.registration import find_section, registration
 from kev.rounds.scaffold import draft_round, write_draft
 from kev.rounds.validate import validate
 
@@ -91,7 +90,7 @@ def test_the_section_lists_the_arms_and_the_whole_rule(source: Path, tmp_path: P
     new(source, 202)
     text = (tmp_path / "PLAN.md").read_text()
     assert text.startswith("# Plan\n\n## Round 201\n\nDone.\n")
-    section = round_section(text, 202) or ""
+    section = find_section(text, 202) or ""
     assert all(arm in section for arm in SPEC["arms"])
     assert all(name in section for name in SPEC["rule"]["criteria"])
     assert "`street.ece.candidate <= street.ece.parent + 0.01`" in section

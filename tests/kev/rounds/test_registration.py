@@ -7,8 +7,7 @@ import pytest
 from checkouts import git, good_spec, write_checkout, write_spec
 
 from kev.errors import Refused
-from kev.rounds.choice import round_section
-from kev.rounds.registration import plan_document, registration
+from kev.rounds.registration import find_section, plan_document, registration
 from kev.rounds.validate import validate
 
 SECTION = "## Round 201 - lamps\n\nThe rule.\n"
@@ -110,9 +109,9 @@ def test_a_checkout_inside_a_larger_repository_is_read_by_its_own_paths(tmp_path
 
 def test_a_section_ends_at_the_next_heading_of_its_level_and_not_inside_code() -> None:
     text = "# Plan\n## Round 7\na\n### Rule\nb\n```\n# comment\n```\nc\n## Round 8\nd\n"
-    assert round_section(text, 7) == "## Round 7\na\n### Rule\nb\n```\n# comment\n```\nc"
-    assert round_section(text, 8) == "## Round 8\nd"
-    assert round_section(text, 9) is None
+    assert find_section(text, 7) == "## Round 7\na\n### Rule\nb\n```\n# comment\n```\nc"
+    assert find_section(text, 8) == "## Round 8\nd"
+    assert find_section(text, 9) is None
 
 
 @pytest.mark.parametrize(
