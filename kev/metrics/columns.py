@@ -8,10 +8,14 @@ import numpy as np
 
 from kev.errors import BadRows
 from kev.metrics.rows import Flags, Floats, Integers, Objects, Rows, describe_row
-from kev.text import visible
+from kev.text import shorten, visible
 
 SUM_TOLERANCE = 1e-5
 """How far from 1 the saved (already renormalised) probabilities of a question may add up."""
+
+LARGEST_LOGIT = 1e100
+HOTTEST = 1e6
+"""Beyond these a difference of logits overflows, and one row turns a whole mean into infinity."""
 
 TYPES = ("choice", "noul", "score")
 
@@ -134,6 +138,8 @@ class _Table:
             self._fail_at_number(name, values)
         if not np.isfinite(numbers).all():
             self._fail_at_number(name, values)
+        if (np.abs(numbers) > LARGEST_LOGIT).any():
+            self._fail_at_number(name, values)
         matrix = np.full((len(values), int(options.max(initial=1))), fill)
         matrix[np.arange(matrix.shape[1]) < np.where(present, options, 0)[:, None]] = numbers
         return matrix, present
@@ -142,7 +148,9 @@ class _Table:
         for row, value in enumerate(values):
             for number in value or ():
                 if type(number) not in (float, int) or not np.isfinite(_as_float(number)):
-                    self.fail(row, f"{name} holds {number!r}, which is not a finite number")
+                    self.fail(row, f"{name} holds {shorten(repr(number), 40)}, which is not a finite number")
+                if abs(number) > LARGEST_LOGIT:
+                    self.fail(row, f"{name} holds {number:g}, which is too large to be an answer")
         raise AssertionError("unreachable: some number was refused")
 
     def check_probabilities(self, p: Floats) -> None:
@@ -161,8 +169,8 @@ class _Table:
         for row, value in enumerate(values):
             if value is None or value == 1:
                 continue
-            if type(value) not in (float, int) or not 0 < _as_float(value) < np.inf:
-                self.fail(row, f"inference_temperature {value!r} is not a number above 0")
+            if type(value) not in (float, int) or not 1 / HOTTEST < _as_float(value) < HOTTEST:
+                self.fail(row, f"inference_temperature {shorten(repr(value), 40)} is no temperature")
             out[row] = value
         return out
 

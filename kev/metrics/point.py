@@ -42,8 +42,10 @@ REPORT_METRICS = (*PAIRED_METRICS, "accuracy_at_0_9", "error_rate_at_0_9", "n", 
 def metric(rows: Rows, name: str) -> float | None:
     """One metric of `rows`; None where it has no value (no answer is confident, no question is a score).
 
-    Raises BadRows for no rows at all and KeyError for a name that is not in REPORT_METRICS.
+    Raises BadRows for no rows at all, and for a name that is not in REPORT_METRICS.
     """
+    if name not in REPORT_METRICS:
+        raise BadRows(f"there is no metric {name!r}; there are {', '.join(REPORT_METRICS)}")
     _check_some(rows)
     if name in ADDITIVE:
         return float(ADDITIVE[name](rows).mean())

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kev import files
-from kev.errors import BadRows, DamagedFile, Refused
+from kev.errors import BadRows, DamagedFile, Refused, UsageError
 from kev.metrics import (
     LENGTH_EDGES,
     Baseline,
     Resamples,
     Rows,
     bucket_values,
+    check_edges,
     concatenate,
     metric,
     paired_bootstrap,
@@ -82,6 +83,8 @@ def read_panel(name: str, panel: records.Panel, inputs: PanelInputs) -> PanelRes
     """Everything a panel computes. Raises BadRows, naming the panel, where its rows cannot be measured or paired;
     Refused if its exclude file is not the registered one.
     """
+    if not panel.reads:
+        raise BadRows(f"panel {name}: lists no reads")
     missing = [*inputs.candidate.missing(panel.reads), *inputs.parent.missing(panel.reads)]
     exclusions = Exclusions()
     if panel.exclude_file is not None:
@@ -94,7 +97,7 @@ def read_panel(name: str, panel: records.Panel, inputs: PanelInputs) -> PanelRes
         return PanelResult(None, missing)
     try:
         return _PanelReading(name, panel, inputs, exclusions).result()
-    except BadRows as error:
+    except (BadRows, UsageError) as error:
         raise BadRows(f"panel {name}: {error}") from None
 
 
@@ -207,6 +210,7 @@ class _PanelReading:
     def _by_length(self, candidate: Rows, parent: Rows) -> dict[str, Any]:
         setting = self._panel.by_length if isinstance(self._panel.by_length, records.ByLength) else records.ByLength()
         edges = tuple(setting.edges or LENGTH_EDGES)
+        check_edges(edges)
         tokens: Any = "rows"
         counts: Mapping[str, int] = {}
         if (candidate.state_tokens < 0).any() or (parent.state_tokens < 0).any():

@@ -23,7 +23,10 @@ class RowStore:
 
     def has(self, directory: str) -> bool:
         """Whether the directory has rows."""
-        return directory in self._held or self._path(directory).is_file()
+        try:
+            return directory in self._held or self._path(directory).is_file()
+        except (OSError, ValueError):  # a name that no file can have, or a place that may not be looked into
+            return False
 
     def rows(self, directory: str) -> Rows:
         """The rows of a directory, as saved. Raises NotFound, DamagedFile or BadRows."""

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import time
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -392,6 +394,23 @@ def test_words_that_a_large_source_passes_over_are_passed_over() -> None:
     assert (found == np.random.default_rng(0).integers(0, k, size=(30, k))).all()
 
 
+def test_resampling_costs_a_small_part_of_the_plain_loop_and_little_memory() -> None:
+    candidate, parent = large_panel(5, rename=False)
+    drawn = Resamples(SAMPLES)
+    start = time.process_time()
+    for name in ("acc", "ece", "brier"):
+        plain_bootstrap(candidate, parent, name, "micro")
+    plain = time.process_time() - start
+    tracemalloc.start()
+    start = time.process_time()
+    paired_bootstrap(candidate, parent, ["acc", "ece", "brier"], resamples=drawn)
+    engine = time.process_time() - start
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert engine < plain / 5
+    assert peak < 4 * 2**20
+
+
 def test_counts_are_shared_by_panels_of_one_shape_and_dropped_when_too_many() -> None:
     rows = [cluster(rows_from_json([row(i, [0.0, 1.0], 0) for i in range(n)])) for n in (4, 6, 8)]
     resamples = Resamples(10, keep_bytes=10 * (2 + 3))
@@ -435,8 +454,10 @@ def broken(**changes: Any) -> list[dict[str, Any]]:
         ({"keys": ["a", 1]}, "keys holds something other than text"),
         ({"keys": [["a"], "b"]}, "keys holds something other than text"),
         ({"type": "open"}, "type 'open' is none of choice, noul, score"),
-        ({"inference_temperature": 0}, "inference_temperature 0 is not a number above 0"),
-        ({"inference_temperature": "1"}, "inference_temperature '1' is not a number above 0"),
+        ({"logits": [1e308, -1e308]}, "logits holds 1e+308, which is too large to be an answer"),
+        ({"inference_temperature": 0}, "inference_temperature 0 is no temperature"),
+        ({"inference_temperature": 1e300}, "inference_temperature 1e+300 is no temperature"),
+        ({"inference_temperature": "1"}, "inference_temperature '1' is no temperature"),
         ({"state_tokens": -1}, "state_tokens -1 is not a count"),
         ({"control_id": 5}, "control_id is the number 5"),
         ({"question": "q\x1b[2J\n"}, None),
@@ -487,6 +508,8 @@ def test_a_metric_without_an_interval_is_refused_by_name() -> None:
     rows = rows_from_json(broken())
     with pytest.raises(BadRows, match="metric 'accuracy' has no interval; these have: acc, nll"):
         paired_bootstrap(rows, rows, ["accuracy"])
+    with pytest.raises(BadRows, match="there is no metric 'accuracy'; there are acc, nll"):
+        metric(rows, "accuracy")
 
 
 def test_ids_that_look_alike_stay_apart_and_are_named() -> None:

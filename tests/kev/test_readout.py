@@ -252,6 +252,32 @@ def test_rows_that_disagree_name_arm_panel_file_record_and_question(root: Path) 
         assert part in message
 
 
+@pytest.mark.parametrize(
+    ("panel", "reason"),
+    [
+        ({"reads": ["hard"], "metrics": ["accuracy"]}, "panel odd: metric 'accuracy' has no interval"),
+        ({"reads": ["hard"], "report": ["accuracy"]}, "panel odd: there is no metric 'accuracy'"),
+        ({"reads": [], "metrics": ["acc"]}, "panel odd: lists no reads"),
+        ({"reads": ["hard"], "metrics": ["acc"], "source": "nowhere"}, "panel odd: no scored rows are left"),
+        ({"reads": ["hard"], "report": ["acc"], "source": "nowhere"}, "panel odd: no rows are left"),
+        ({"reads": ["hard"], "report": ["acc"], "by_length": {"edges": [5]}}, "panel odd: length edges"),
+    ],
+)
+def test_a_panel_that_cannot_be_computed_says_why_in_one_line(root: Path, panel: dict[str, Any], reason: str) -> None:
+    spec = edited()
+    spec["rule"]["panels"]["odd"] = panel
+    with pytest.raises(BadRows) as caught:
+        read(root, spec)
+    assert str(caught.value).startswith(f"arm 4b-a, {reason}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_directory_that_cannot_exist_is_missing(root: Path) -> None:
+    spec = edited()
+    spec["arms"]["4b-a"]["reads"] = "runs/\x00{tag}"
+    assert read(root, spec)["arms"]["4b-a"]["missing"] == ["candidate:runs/\x00cal"]
+
+
 def test_resampling_is_that_of_the_registered_seed_whatever_was_drawn_before(root: Path) -> None:
     first = read(root)
     shared = Resamples()
