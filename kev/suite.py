@@ -113,7 +113,7 @@ class Suite:
             raise NotFound(f"{path}: not here; {self.how_to_fetch()}")
         data = files.read_bytes(path, limit=MAX_PARTITION_BYTES)
         if hashlib.sha256(data).hexdigest() != entry.sha256:
-            raise DamagedFile(path, f"is not the partition that was frozen{_only_difference(data, entry.sha256)}")
+            raise DamagedFile(path, f"is not the partition that was frozen{explain_difference(data, entry.sha256)}")
         return data
 
     def _compare_counts(self, split: str, records: list[dict[str, Any]]) -> None:
@@ -205,18 +205,25 @@ def fetch_partition(suite: Suite, split: str, root: Path) -> Path:
     return path
 
 
-def _only_difference(data: bytes, sha256: str) -> str:
-    """The remark that explains a harmless-looking difference, which is refused all the same."""
-    unix = data.replace(b"\r\n", b"\n")
-    for restored in (unix, unix.replace(b"\n", b"\r\n")):
+def explain_difference(data: bytes, sha256: str) -> str:
+    """The end of a message about `data` with another hash than `sha256`: what a checkout or an editor did to it.
+
+    It never says how to make the hash fit: what was registered by its bytes is refused whatever changed them.
+    """
+    plain = data.removeprefix(files.UTF8_BOM)
+    unix = plain.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    causes = []
+    for restored in (plain, unix, unix.replace(b"\n", b"\r\n")):
         if hashlib.sha256(restored).hexdigest() == sha256:
-            return (
-                ": it differs only in its line endings, which a checkout converted; turn that off "
-                "(git config core.autocrlf false, or `*.jsonl -text` in .gitattributes) and check the file out again"
-            )
-    if hashlib.sha256(unix.removeprefix(files.UTF8_BOM)).hexdigest() == sha256:
-        return ": it differs only in a byte order mark that an editor put at its start; check the file out again"
-    return " (other bytes than the manifest's sha256)"
+            causes += ["a byte order mark that an editor put at its start"] if plain != data else []
+            causes += ["its line endings, which a checkout converted"] if restored != plain else []
+            break
+    if not causes:
+        return " (other bytes than those of its sha256)"
+    return (
+        f": it differs only in {' and '.join(causes)}; turn that off (git config core.autocrlf false, "
+        "or `* -text` in .gitattributes) and check the file out again"
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from kev import files
+from kev.document import read_value
 from kev.errors import DamagedFile
 from kev.records.base import Record
 from kev.spelling import nearest
@@ -97,7 +97,7 @@ class PlanProblem:
 
 def read_plan(path: Path) -> list[TrialConfig]:
     """The trials of the plan in `path`. Raises NotFound, or DamagedFile with the first thing wrong."""
-    value = files.read_json(path)
+    value = read_value(path)
     for problem in plan_problems(value):
         raise DamagedFile(path, str(problem))
     return [TrialConfig.model_validate(entry) for entry in value]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kev import files
+from kev.document import read_value
 from kev.errors import KevError, NotFound
 from kev.records.suite import SPLITS
 from kev.suite import Suite, read_suite
@@ -34,7 +35,7 @@ class Checkout:
         """The JSON of a plan. Raises NotFound or DamagedFile."""
         if path not in self._plans:
             try:
-                self._plans[path] = files.read_json(self.root / path)
+                self._plans[path] = read_value(self.root / path)
             except KevError as error:
                 self._plans[path] = error
             except (OSError, ValueError):

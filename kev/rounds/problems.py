@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kev.rounds.document import Document, JsonPath, format_path
+from kev.document import Document, JsonPath, format_path
 from kev.text import shorten, visible
 
 LONGEST_PLACE = 200

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from kev import files
+from kev.document import read_document
 from kev.errors import KevError, NotFound, Refused, UsageError
 from kev.records.base import parse_record
 from kev.records.spec import RoundSpec, size_of
 from kev.rounds.criteria import parse_path
-from kev.rounds.document import read_document
 from kev.rounds.registration import PLAN_DOCUMENT, find_section
 from kev.rounds.specs import find_root
 from kev.suite import REMOVED_SUITES, find_removed

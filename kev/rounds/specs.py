@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from kev.document import Document, format_path, read_document
 from kev.errors import DamagedFile
 from kev.records.base import parse_record
 from kev.records.spec import RoundSpec
-from kev.rounds.document import Document, format_path, read_document
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from kev.document import Document, JsonPath
 from kev.errors import DamagedFile, NotFound
 from kev.records.spec import RoundSpec, Rule, Stage
 from kev.rounds.checkout import Checkout
-from kev.rounds.document import Document, JsonPath
 from kev.rounds.problems import Problems
 from kev.rounds.sides import TRANSFER, transfer_read
 from kev.spelling import nearest

@@ -2,10 +2,12 @@
 
 import argparse
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kev.document import Document, read_document
 from kev.errors import KevError
 from kev.records.spec import RoundSpec
 from kev.rounds.checkout import Checkout
@@ -21,7 +23,6 @@ from kev.rounds.checks.rows import check_rows
 from kev.rounds.checks.shipped import check_shipped_temperatures
 from kev.rounds.checks.structure import check_structure
 from kev.rounds.checks.studies import check_studies
-from kev.rounds.document import Document, read_document
 from kev.rounds.problems import Problem, Problems, Severity
 from kev.rounds.registration import Registration, registration
 from kev.rounds.specs import find_root
@@ -81,6 +82,7 @@ def validate(path: Path, root: Path | None = None, *, partitions: bool = False) 
     spec, dropped = check_structure(document, problems)
     subject = Subject(document, spec, dropped, Checkout(root), problems, partitions)
     if isinstance(document.value, dict):
+        _check_file_name(path, spec, problems)
         for check in CHECKS:
             check(subject)
         if partitions:
@@ -92,6 +94,12 @@ def validate(path: Path, root: Path | None = None, *, partitions: bool = False) 
 def is_recorded(document: Document) -> bool:
     """Whether a spec is that of a recorded round."""
     return isinstance(document.value, dict) and isinstance(document.value.get("archive"), str)
+
+
+def _check_file_name(path: Path, spec: RoundSpec, problems: Problems) -> None:
+    named = re.fullmatch(r"r([0-9]{1,9})\.json", path.name)
+    if named is not None and spec.round and int(named[1]) != spec.round:
+        problems.warn("other-round", ("round",), f"is {spec.round}, and the file is named {path.name}")
 
 
 def _check_registration(path: Path, root: Path, problems: Problems) -> Registration | None:

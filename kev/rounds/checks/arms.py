@@ -2,9 +2,9 @@
 
 import re
 
+from kev.document import JsonPath
 from kev.records.plan import MAX_TRIALS
 from kev.records.spec import Arm
-from kev.rounds.document import JsonPath
 from kev.rounds.sides import TRANSFER, candidate_side, parent_side, transfer_read
 from kev.rounds.subject import Subject
 from kev.spelling import nearest
@@ -125,7 +125,8 @@ def _check_parents(subject: Subject) -> None:
 
 
 def _check_shared_directories(subject: Subject) -> None:
-    """Two checkpoints whose rows go to one directory would be read as one."""
+    """Two checkpoints whose rows go to one directory would be read as one; so would two on a file system that
+    keeps no letter's case."""
     spec = subject.spec
     owners: dict[str, tuple[str, str]] = {}
     for name, arm in spec.arms.items():
@@ -136,7 +137,9 @@ def _check_shared_directories(subject: Subject) -> None:
             checkpoint = side.checkpoint or side.trial or side.name
             for tag in spec.reads:
                 directory = side.rule_directory(tag)
-                owner = owners.setdefault(directory or "", (checkpoint, tag)) if directory else None
-                if owner is not None and owner != (checkpoint, tag):
+                if directory is None:
+                    continue
+                owner = owners.setdefault(directory.casefold(), (checkpoint, tag))
+                if owner != (checkpoint, tag):
                     message = f"{directory} holds the read {tag} of {side.name}, and is also that of {owner[1]} of "
                     subject.problems.add("shared-directory", ("arms", name), message + owner[0])

@@ -1,10 +1,10 @@
 """Criteria and rank keys: whether each names values that the report will have."""
 
+from kev.document import JsonPath
 from kev.errors import UsageError
 from kev.records.spec import Criterion, Panel, RankKey, Rule, Stage
 from kev.rounds.checks.panels import LENGTH_METRICS, bucket_names, panel_edges
 from kev.rounds.criteria import OPERATORS, SIDES, UNKNOWABLE, Path, parse_path
-from kev.rounds.document import JsonPath
 from kev.rounds.subject import Subject
 from kev.spelling import nearest
 

@@ -5,14 +5,15 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
+from kev.document import JsonPath
 from kev.errors import KevError
 from kev.files import read_bytes
 from kev.records.spec import ByLength, Panel
 from kev.rounds.checks.reads import is_inside
-from kev.rounds.document import JsonPath
 from kev.rounds.sides import TRANSFER
 from kev.rounds.subject import Subject
 from kev.spelling import nearest
+from kev.suite import explain_difference
 
 PAIRED_METRICS = (
     "acc",
@@ -153,12 +154,13 @@ def _check_exclude_file(subject: Subject, panel: Panel, where: JsonPath) -> None
         subject.problems.missing(excluded.path, (*place, "path"), "what this panel leaves out")
         return
     try:
-        found = hashlib.sha256(read_bytes(subject.checkout.root / excluded.path)).hexdigest()
+        data = read_bytes(subject.checkout.root / excluded.path)
     except KevError as error:
         subject.problems.add("damaged-file", (*place, "path"), str(error))
         return
-    if found != excluded.sha256:
-        message = f"{excluded.path} is not the file that was registered: its sha256 is {found}"
+    if hashlib.sha256(data).hexdigest() != excluded.sha256:
+        difference = explain_difference(data, excluded.sha256)
+        message = f"{excluded.path} is not the file that was registered{difference}"
         subject.problems.add("changed-file", (*place, "sha256"), message)
 
 

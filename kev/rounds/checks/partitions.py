@@ -1,8 +1,8 @@
 """The partitions themselves, with --partitions: each as its manifest froze it, or a word on how to get it."""
 
+from kev.document import JsonPath
 from kev.errors import KevError, NotFound
 from kev.rounds.checks.reads import read_split
-from kev.rounds.document import JsonPath
 from kev.rounds.subject import Subject
 from kev.suite import find_removed
 

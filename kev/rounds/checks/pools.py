@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from kev.document import JsonPath
 from kev.errors import KevError, UsageError
 from kev.records.spec import Panel, Pool
 from kev.rounds.checks.arms import TRIAL
@@ -9,7 +10,6 @@ from kev.rounds.checks.criteria import criterion_paths
 from kev.rounds.checks.reads import read_split, read_suite_path
 from kev.rounds.checks.training import training_of_arm
 from kev.rounds.criteria import UNKNOWABLE, parse_path
-from kev.rounds.document import JsonPath
 from kev.rounds.overlap import Overlap, find_overlap
 from kev.rounds.pools import FIT_SPLITS, Corpus, PooledRead, Training, expand, pool_conflicts
 from kev.rounds.problems import Severity

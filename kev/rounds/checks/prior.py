@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kev.document import JsonPath
 from kev.errors import KevError
 from kev.files import read_json
 from kev.records.spec import Directories, size_of
-from kev.rounds.document import JsonPath
 from kev.rounds.subject import Subject
 from kev.rounds.templates import expand
 

@@ -5,9 +5,9 @@ import shlex
 from collections import defaultdict
 from pathlib import PurePosixPath
 
+from kev.document import JsonPath
 from kev.records.spec import Directories, Read, size_of
 from kev.records.suite import SPLITS
-from kev.rounds.document import JsonPath
 from kev.rounds.problems import Severity
 from kev.rounds.sides import TRANSFER
 from kev.rounds.subject import Subject

@@ -1,7 +1,7 @@
 """Rows that must lie here before a round is launched, and the tags that each side must have."""
 
+from kev.document import JsonPath
 from kev.records.spec import Rule, Stage
-from kev.rounds.document import JsonPath
 from kev.rounds.sides import TRANSFER, Side, candidate_side, parent_side
 from kev.rounds.subject import Subject
 
@@ -25,6 +25,10 @@ def check_rows(subject: Subject) -> None:
         elif spec.temperature is not None:
             _warn_of_pool_rows(subject, side, where)
         _check_parent_rows(subject, side, where)
+        for tag in gating_tags(spec.rule):
+            directory = candidate_side(spec, name).directory(tag)
+            if directory is not None and tag in spec.reads:
+                _check_launchable(subject, tag, directory, ("arms", name, "reads"))
         for stage_name, stage in spec.confirm.items():
             _check_stage_tags(subject, name, stage_name, stage)
 
@@ -59,13 +63,27 @@ def _check_stage_tags(subject: Subject, arm: str, name: str, stage: Stage) -> No
     for tag in gating_tags(stage):
         if tag != TRANSFER and tag not in subject.spec.reads:
             continue
-        if candidate.directory(tag) is None:
+        directory = candidate.directory(tag)
+        if directory is not None and tag != TRANSFER:
+            _check_launchable(subject, tag, directory, ("confirm", name, "candidate_reads"))
+        if directory is None:
             message = f"names no directory for the read {tag}, which this stage compares"
             subject.problems.add("missing-stage-read", ("confirm", name, "candidate_reads"), message)
         if parent.directory(tag) is None:
             # Only arms of this parent are held up, and only if one of them becomes the candidate.
             message = f"{parent.name} has no read {tag}: no arm of it can be confirmed here"
             subject.problems.warn("missing-stage-read", ("confirm", name), message)
+
+
+def _check_launchable(subject: Subject, tag: str, directory: str, where: JsonPath) -> None:
+    """A benchmark writes runs/<name>, a locked test runs/locked/<name>/<suite>; no other place can be read into."""
+    parts = directory.split("/")
+    if subject.spec.reads[tag].entrypoint == "locked_test":
+        if len(parts) != 4 or parts[:2] != ["runs", "locked"]:
+            message = f"{directory} is not runs/locked/<name>/transfer, where a locked test writes"
+            subject.problems.add("bad-path", where, message)
+    elif len(parts) != 2:
+        subject.problems.add("bad-path", where, f"{directory} is not runs/<name>, where a benchmark writes")
 
 
 def gating_tags(stage: Rule | Stage) -> list[str]:

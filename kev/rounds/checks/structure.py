@@ -9,8 +9,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from kev.document import Document, JsonPath
 from kev.records.spec import Note, RoundSpec
-from kev.rounds.document import Document, JsonPath
 from kev.rounds.problems import Problems
 from kev.spelling import nearest
 

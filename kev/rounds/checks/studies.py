@@ -4,12 +4,12 @@ import re
 from typing import Any
 
 from kev import budget
+from kev.document import JsonPath
 from kev.errors import DamagedFile, NotFound, Refused
 from kev.records.plan import is_full_weight, plan_problems
 from kev.records.spec import Study
 from kev.rounds.checks.arms import TRIAL
 from kev.rounds.checks.reads import check_suite_path, is_inside
-from kev.rounds.document import JsonPath
 from kev.rounds.subject import Subject
 
 FIRST_RESUME_POINT = 3600
@@ -34,6 +34,7 @@ def check_studies(subject: Subject) -> None:
         where: JsonPath = ("studies", name)
         check_suite_path(subject, readable.suite, (*where, "suite"), f"the suite that {name} trains on")
         check_suite_path(subject, readable.transfer, (*where, "transfer"), f"the transfer suite of {name}")
+        _check_splits(subject, readable, where)
         plan = _check_plan(subject, readable, where)
         _check_limits(subject, name, readable, plan, where)
         _check_arms_of_trials(subject, name, plan, where)
@@ -44,6 +45,24 @@ def _check_gpu(subject: Subject, gpu: object, where: JsonPath, prefix: str) -> N
         budget.parse_gpu(gpu)
     except Refused as refusal:
         subject.problems.add("unknown-gpu", where, f"{prefix}{refusal}")
+
+
+def _check_splits(subject: Subject, study: Study, where: JsonPath) -> None:
+    """What a trial reads of its suites, as far as their manifests tell."""
+    suite = subject.checkout.suite(study.suite)
+    if suite is not None and suite.manifest.eval_only:
+        message = f"{study.suite} is for evaluation only, and is not trained on"
+        subject.problems.add("eval-only", (*where, "suite"), message)
+    for key, path, splits in (
+        ("suite", study.suite, ("train", "calibration", "development")),
+        ("transfer", study.transfer, ("development",)),
+    ):
+        suite = subject.checkout.suite(path)
+        named = suite.manifest.files if suite is not None else {}
+        lacking = [split for split in splits if f"{split}.jsonl" not in named]
+        if named and lacking:
+            message = f"{path} has no {' and no '.join(lacking)} partition, which a trial reads"
+            subject.problems.add("missing-split", (*where, key), message)
 
 
 def _check_plan(subject: Subject, study: Study, where: JsonPath) -> list[Any] | None:
@@ -108,7 +127,7 @@ def _check_bound(subject: Subject, study: Study, trials: int, full_weight: bool,
 def _warn_full_weight(subject: Subject, name: str, study: Study, plan: list[Any], where: JsonPath) -> None:
     message = f"{name} trains whole models: after a timeout it is continued only while a watcher runs"
     subject.problems.warn("needs-watcher", where, message)
-    if study.timeout < FIRST_RESUME_POINT:
+    if study.timeout <= FIRST_RESUME_POINT:
         by_steps = any(isinstance(entry, dict) and entry.get("save_every_steps") for entry in plan)
         only = "only save_every_steps leaves one" if by_steps else "each continuation starts from zero"
         message = (

@@ -38,7 +38,15 @@ def test_the_test_split_is_unreadable_without_the_word_for_it(frozen: Suite) -> 
         frozen.read_partition("tset", allow_test=True)
 
 
-@pytest.mark.parametrize("make", [lambda data: data.replace(b"\n", b"\r\n"), lambda data: data.rstrip(b"\n") + b"\r\n"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: data.rstrip(b"\n") + b"\r\n",
+        lambda data: data.replace(b"\n", b"\r"),
+        lambda data: b"\xef\xbb\xbf" + data.replace(b"\n", b"\r\n"),
+    ],
+)
 def test_converted_line_endings_are_refused_by_that_name_and_no_rewriting_is_offered(frozen: Suite, make: Any) -> None:
     path = frozen.partition_path("train")
     path.write_bytes(make(path.read_bytes()))

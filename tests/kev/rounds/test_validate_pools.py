@@ -9,8 +9,8 @@ from checkouts import changed, good_spec, record, without, write_checkout, write
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kev.document import format_path
 from kev.rounds.checkout import Checkout
-from kev.rounds.document import format_path
 from kev.rounds.overlap import find_overlap, fingerprint
 from kev.rounds.pools import PooledRead, Training, expand, pool_conflicts
 from kev.rounds.problems import Severity

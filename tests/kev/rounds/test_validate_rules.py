@@ -11,7 +11,7 @@ from checkouts import changed, good_spec, without, write_checkout, write_rows, w
 from conftest import Check
 
 from kev.budget import GPU_HOURLY
-from kev.rounds.document import format_path
+from kev.document import format_path
 from kev.rounds.problems import Severity
 from kev.rounds.validate import Validation, validate
 
@@ -38,6 +38,8 @@ BROKEN: list[tuple[str, str, Any]] = [
     ("missing-file", "studies.r201-full.plan", "experiments/round201/fulll.json"),
     ("missing-file", "studies.r201-full.transfer", "evals/farr-v1"),
     ("removed-suite", "studies.r201-full.transfer", "evals/external/wanli-v1"),
+    ("eval-only", "studies.r201-full.suite", "evals/far-v1"),
+    ("missing-split", "studies.r201-full.suite", "evals/far-v1"),
     # reads
     ("unknown-entrypoint", "reads.locked.entrypoint", "locked_tests"),
     ("missing-file", "reads.far.suite", "evals/far-v2"),
@@ -63,6 +65,10 @@ BROKEN: list[tuple[str, str, Any]] = [
     ("bad-path", "parents.base.trial", "p2b"),
     ("bad-path", "parents.base.checkpoint", "somewhere"),
     ("shared-directory", "arms.2b-blend", None),
+    ("shared-directory", "arms.2b-delta", None),
+    ("bad-path", "arms.2b-blend.reads", None),
+    ("bad-path", "confirm.tests.candidate_reads", "runs/r201c/{size}-{tag}"),
+    ("bad-path", "confirm.locked.candidate_reads", {"locked": "runs/lamps-r201/transfer"}),
     # templates
     ("bad-template", "arm_reads", "runs/{round}-{arms}-{tag}"),
     ("bad-template", "arm_reads", "runs/{arm"),
@@ -119,6 +125,8 @@ SPECIAL = {
     "unknown-size read_timeout.2b": ("read_timeout", {"3b": 1800}, "read_timeout.3b"),
     "unknown-read transfer_read": ("transfer_read", "fra", "transfer_read"),
     "shared-directory arms.2b-blend": ("arms.2b-blend.reads.street", "runs/r201-2b-full-street", "arms.2b-blend"),
+    "shared-directory arms.2b-delta": ("arms.2b-delta.reads", "runs/R201-2B-full-{tag}", "arms.2b-delta"),
+    "bad-path arms.2b-blend.reads": ("arms.2b-blend.reads.street", "runs/r201/blend/street", "arms.2b-blend.reads"),
     "nothing-computed rule.panels.spare": ("rule.panels.spare.report", [], "rule.panels.spare"),
 }
 
@@ -340,3 +348,26 @@ def test_a_parent_served_far_from_its_shipped_temperature_is_warned_about(
         served = float(re.findall(r"served at T = ([0-9.]+)", warned[0].message)[0])
         (trial / "checkpoint" / "head.json").write_text(json.dumps({"temperature": served + 0.04}))
         assert "shipped-temperature" not in {finding.code for finding in validate(path, tmp_path).findings}
+
+
+def test_a_plan_with_a_key_given_twice_is_refused_with_its_lines(tmp_path: Path) -> None:
+    path = write_spec(write_checkout(tmp_path), SPEC)
+    plan = tmp_path / "experiments" / "round201" / "delta.json"
+    plan.write_text('[{"base": "lamps/Base-2B",\n"lr": 1e-5,\n"lr": 1e-3}]')
+    (problem,) = validate(path, tmp_path).of(Severity.PROBLEM)
+    assert format_path(problem.where) == "studies.r201-delta.plan"
+    assert "[0].lr: given twice, on lines 2 and 3" in problem.message
+
+
+def test_an_exclude_file_with_converted_line_endings_is_refused_by_that_name(tmp_path: Path) -> None:
+    path = write_spec(write_checkout(tmp_path), SPEC)
+    excluded = tmp_path / "experiments" / "round201" / "leave-out.json"
+    excluded.write_bytes(excluded.read_bytes().replace(b"\n", b"\r\n"))
+    (problem,) = validate(path, tmp_path).of(Severity.PROBLEM)
+    assert (problem.code, "line endings" in problem.message) == ("changed-file", True)
+
+
+def test_a_file_named_after_another_round_is_warned_about(checkout: Path, tmp_path: Path) -> None:
+    result = validate(write_spec(tmp_path / "r202.json", SPEC), checkout)
+    assert ("other-round", "round") in found(result, Severity.WARNING)
+    assert result.ok

@@ -10,7 +10,7 @@ from conftest import Check
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kev.rounds.document import JsonPath, format_path
+from kev.document import JsonPath, format_path
 from kev.rounds.problems import Severity
 from kev.rounds.validate import Validation, validate
 from kev.text import visible

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kev.document import format_path, read_document, read_value
 from kev.errors import DamagedFile
-from kev.rounds.document import format_path, read_document
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -104,3 +104,9 @@ def test_a_missing_key_has_the_line_of_the_object_it_is_missing_from(tmp_path: P
 def test_paths_are_written_so_that_a_key_with_dots_can_be_told() -> None:
     assert format_path(("rule", "criteria", "at_most_0.02", "left", 1)) == 'rule.criteria["at_most_0.02"].left[1]'
     assert format_path(("", "a")) == '[""].a'
+
+
+def test_a_file_written_by_hand_is_refused_for_a_key_given_twice(tmp_path: Path) -> None:
+    assert read_value(written(tmp_path, '[{"lr": 1}]')) == [{"lr": 1}]
+    with pytest.raises(DamagedFile, match=r"\[0\]\.lr: given twice, on lines 2 and 3"):
+        read_value(written(tmp_path, '[{\n"lr": 1,\n"lr": 2}]'))

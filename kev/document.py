@@ -78,6 +78,17 @@ def read_document(path: Path) -> Document:
     return Document(path, value, scan.places, tuple(scan.repeated))
 
 
+def read_value(path: Path) -> Any:
+    """The JSON value in `path`, for files that people write by hand. Raises NotFound or DamagedFile.
+
+    A key given twice is refused: readers differ in which one counts, and so would the people.
+    """
+    document = read_document(path)
+    for repeat in document.repeated:
+        raise DamagedFile(path, f"{format_path(repeat.where)}: {repeat}")
+    return document.value
+
+
 def format_path(where: JsonPath) -> str:
     """`where` as people write it: `studies.r41-4b.budget`, `rule.criteria["at_most_0.02"].left`, `arms[2]`."""
     text = ""
