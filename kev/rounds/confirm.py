@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kev import files
-from kev.errors import Refused
+from kev.errors import KevError, Refused
 from kev.metrics import Resamples
 from kev.records.spec import RoundSpec
 from kev.rounds.comparison import Comparer
@@ -47,11 +47,13 @@ def confirm(
 
 
 def write_verdict(path: Path, value: dict[str, Any]) -> None:
-    """Write a verdict for good. Raises Refused if one is there already."""
+    """Write a verdict for good. Raises Refused if one is there already, KevError if it cannot be written."""
     try:
         files.create_exclusive(path, files.dump_json(value))
     except FileExistsError:
         raise Refused(f"{path} is there already, and a verdict is never replaced") from None
+    except OSError as error:
+        raise KevError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
 def confirm_command(args: argparse.Namespace) -> int:

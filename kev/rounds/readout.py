@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kev import files
+from kev.errors import KevError
 from kev.metrics import Resamples
 from kev.records.spec import RoundSpec
 from kev.rounds.comparison import Comparer
@@ -48,8 +49,11 @@ def readout(
 
 
 def write_readout(path: Path, value: dict[str, Any]) -> None:
-    """Replace the read-out at `path`, wholly or not at all."""
-    files.write_atomic(path, files.dump_json(value))
+    """Replace the read-out at `path`, wholly or not at all. Raises KevError if it cannot be written."""
+    try:
+        files.write_atomic(path, files.dump_json(value))
+    except OSError as error:
+        raise KevError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
 def readout_command(args: argparse.Namespace) -> int:

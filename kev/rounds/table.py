@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kev.records.spec import Criterion, RoundSpec, Stage
+from kev.rounds.checks.panels import bucket_names
 from kev.rounds.criteria import Outcome, Path, evaluate_all, lookup, operands
 from kev.text import shorten, visible
 
@@ -105,9 +106,23 @@ def _remarks(comparison: Mapping[str, Any]) -> list[Text]:
         out.append(Text(f"T {temperature:.3f}{bounds} from {kind}; parent T {parent:.3f}"))
         if comparison.get("temperature_source", {}).get("training_corpus"):
             out.append(_warning("T was fitted on rows of a suite that the arm was trained on"))
+    out += [Text(visible(line)) for line in _length_lines(comparison)]
     out += [Text(visible(f"missing: {entry}"), style="yellow") for entry in comparison.get("missing", ())]
     out += [Text(visible(f"missing, optional: {entry}")) for entry in comparison.get("missing_optional", ())]
     out += [_warning(entry) for entry in comparison.get("notes", ())]
+    return out
+
+
+def _length_lines(comparison: Mapping[str, Any]) -> list[str]:
+    """Accuracy by length, candidate against parent, of every panel that has length buckets."""
+    out = []
+    for name, panel in comparison.get("panels", {}).items():
+        buckets = bucket_names(panel["by_length"]["edges"]) if "by_length" in panel else []
+        for bucket in buckets:
+            entry = panel[f"acc_{bucket}"]
+            ours, theirs = format_figure(entry["candidate"], "acc"), format_figure(entry["parent"], "acc")
+            if entry["n"]:
+                out.append(f"{name} {bucket}: acc {ours}, parent {theirs} ({entry['n']} questions)")
     return out
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kev import files
 from kev.errors import KevError
 from kev.metrics import Resamples, Rows, fit_temperature, pool, raw, served, temperature_interval
 from kev.records import spec as records
@@ -133,13 +134,25 @@ def _fit_development(spec: records.RoundSpec, side: Side, role: str, store: RowS
         return Unfitted([f"{role}:{directory}/{ROWS}"])
     fit = fit_temperature(raw(store.rows(directory)))
     suite = _training_suite(spec, side)
-    source = {
+    source: dict[str, Any] = {
         "kind": "trial development rows",
         "rows": f"{directory}/{ROWS}",
         "suite": suite,
         "training_corpus": _is_training_corpus(store, suite),
     }
+    shipped = _shipped(store, side)
+    if shipped is not None:
+        source["shipped"] = shipped
     return Fitted(fit.temperature, source, note=fit.note)
+
+
+def _shipped(store: RowStore, side: Side) -> float | None:
+    """The temperature that the checkpoint is shipped with, where the table beside its weights is here."""
+    try:
+        head = files.read_json(store.root / f"{side.trial}/checkpoint/head.json")
+    except KevError:
+        return None
+    return files.as_finite(head.get("temperature")) if isinstance(head, dict) else None
 
 
 def _training_suite(spec: records.RoundSpec, side: Side) -> str | None:

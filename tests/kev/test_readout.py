@@ -132,6 +132,19 @@ def test_a_round_without_a_pool_names_the_development_rows_it_waits_for(root: Pa
     }
 
 
+def test_a_shipped_temperature_is_told_where_the_checkpoint_is_here(root: Path) -> None:
+    assert "shipped" not in read(root)["arms"]["4b-a"]["parent_temperature_source"]
+    (root / "runs/p4/00-trial-0/checkpoint").mkdir()
+    (root / "runs/p4/00-trial-0/checkpoint/head.json").write_text('{"temperature": 1.5}')
+    assert read(root)["arms"]["4b-a"]["parent_temperature_source"] == {
+        "kind": "trial development rows",
+        "rows": "runs/p4/00-trial-0/development/rows.json",
+        "suite": None,
+        "training_corpus": None,
+        "shipped": 1.5,
+    }
+
+
 def test_an_optional_panel_may_be_absent(root: Path) -> None:
     spec = edited()
     spec["rule"]["panels"]["extra"] = {"reads": ["hardtest"], "metrics": ["acc"], "optional": True}
@@ -322,3 +335,9 @@ def test_a_failed_read_out_leaves_the_last_one_as_it_was(root: Path, capsys: pyt
     assert run_command(root) == 1
     assert "p4-hard/rows.json: cut short" in capsys.readouterr().err
     assert (root / "runs/r41-readout/round41.json").read_bytes() == before
+
+
+def test_a_place_that_cannot_be_written_is_one_line(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "taken").write_text("a file")
+    assert run_command(root, "--out", str(root / "taken/there")) == 1
+    assert capsys.readouterr().err.endswith("round41.json: cannot be written (Not a directory)\n")
