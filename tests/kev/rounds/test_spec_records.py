@@ -1,6 +1,7 @@
 """Specs and manifests as records: nothing is coerced, nothing is lost, and every known shape is read."""
 
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kev.errors import DamagedFile
+from kev.records import spec as spec_records
 from kev.records.base import parse_record, read_record, write_record
 from kev.records.spec import ByLength, RoundSpec, size_of
 from kev.records.suite import Manifest
@@ -94,3 +96,12 @@ def test_sources_are_read_from_manifests_of_every_maker(
 @pytest.mark.parametrize("inputs", [None, "prose", [], {"components": ["a"]}, {"components": None}])
 def test_a_manifest_without_a_table_of_components_has_none(inputs: Any) -> None:
     assert Manifest.model_validate({"inputs": inputs}).components() == []
+
+
+def test_the_documentation_names_every_key_that_a_spec_may_have() -> None:
+    shapes = [shape for shape in vars(spec_records).values() if isinstance(shape, type)
+              and issubclass(shape, spec_records.SpecRecord) and not issubclass(shape, spec_records.Note)]  # fmt: skip
+    text = (Path(__file__).parents[3] / "docs" / "rounds.md").read_text()
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    named = set(re.findall(r"[a-z_0-9]+", " ".join(re.findall(r"`([^`]+)`", text))))
+    assert {key for shape in shapes for key in shape.model_fields} <= named
