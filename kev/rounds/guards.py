@@ -30,9 +30,10 @@ def confirmation_problems(spec: RoundSpec, root: Path, stage: str, arm: str, *, 
     problems += [committed] if committed else []
     problems += _earlier_stage_problems(spec, root, stage, arm, out)
     problems += _second_read_problems(spec, root, stage, arm)
-    verdict = verdict_path(spec, root, stage, arm, out)
-    if verdict.exists():
-        problems.append(f"{verdict} is there already, and a verdict is never replaced")
+    # Also where the verdict would be without `out`: elsewhere is no second chance.
+    for verdict in dict.fromkeys((verdict_path(spec, root, stage, arm), verdict_path(spec, root, stage, arm, out))):
+        if verdict.exists():
+            problems.append(f"{verdict} is there already, and a verdict is never replaced")
     return problems
 
 
@@ -82,6 +83,8 @@ def _earlier_stage_problems(spec: RoundSpec, root: Path, stage: str, arm: str, o
         if earlier == stage:
             break
         path = verdict_path(spec, root, earlier, arm, out)
+        if not path.exists():
+            path = verdict_path(spec, root, earlier, arm)
         try:
             verdict = read_verdict(path).verdict
         except NotFound:

@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from kev import files
-from kev.errors import KevError
+from kev.errors import BadRows, DamagedFile, KevError
 from kev.metrics import Resamples
 from kev.records.spec import RoundSpec
 from kev.rounds.comparison import Comparer
 from kev.rounds.criteria import rank
+from kev.rounds.guards import sides_of
 from kev.rounds.panels import CountTokens
 from kev.rounds.places import readout_path
 from kev.rounds.rowstore import RowStore
 from kev.rounds.specs import load_spec
+from kev.text import visible
 
 
 def readout(
@@ -32,7 +34,15 @@ def readout(
     """
     store = RowStore(root)
     comparer = Comparer(spec, store, resamples or Resamples(), count_tokens)
-    arms = {arm: comparer.compare(arm) for arm in spec.arms}
+    arms, errors = {}, []
+    for arm in spec.arms:
+        try:
+            arms[arm] = comparer.compare(arm)
+        except (BadRows, DamagedFile) as error:
+            errors.append(error)
+            arms[arm] = _unreadable(spec, arm, error)
+    if len(errors) == len(arms) and errors:
+        raise errors[0]
     selectable = {name: arm.select for name, arm in spec.arms.items()}
     ranking = rank(arms, [key.to_json() for key in spec.rule.rank], selectable=selectable)
     notes = [*store.notes, *_drop_notes(spec, arms, comparer.dropped)]
@@ -57,19 +67,37 @@ def write_readout(path: Path, value: dict[str, Any]) -> None:
 
 
 def readout_command(args: argparse.Namespace) -> int:
-    """`kev.rounds readout`: compute, write, print. Raises KevError; 0 whatever the verdict."""
+    """`kev.rounds readout`: compute, write, print. Raises KevError.
+
+    0 whatever the verdict; 1 if an arm's rows cannot be believed, with a line for it on stderr.
+    """
     loaded = load_spec(args.spec, args.root)
     value = readout(loaded.spec, loaded.root)
     path = readout_path(loaded.spec, loaded.root, args.out)
     write_readout(path, value)
     if args.json:
         sys.stdout.write(files.dump_json(value).decode())
-        return 0
-    from kev.rounds.table import print_readout
+    else:
+        from kev.rounds.table import print_readout
 
-    print_readout(value, loaded.spec)
-    print(path)
-    return 0
+        print_readout(value, loaded.spec)
+        print(path)
+    errors = [arm["error"] for arm in value["arms"].values() if "error" in arm]
+    for error in errors:
+        print(visible(error), file=sys.stderr)
+    return 1 if errors else 0
+
+
+def _unreadable(spec: RoundSpec, arm: str, error: KevError) -> dict[str, Any]:
+    candidate, parent = sides_of(spec, arm)
+    return {
+        "trial": candidate.trial,
+        "parent": parent.trial,
+        "missing": [],
+        "error": str(error),
+        "complete": False,
+        "passed": None,
+    }
 
 
 def _drop_notes(spec: RoundSpec, arms: dict[str, Any], dropped: set[str]) -> list[str]:

@@ -110,6 +110,7 @@ def _remarks(comparison: Mapping[str, Any]) -> list[Text]:
     out += [Text(visible(f"missing: {entry}"), style="yellow") for entry in comparison.get("missing", ())]
     out += [Text(visible(f"missing, optional: {entry}")) for entry in comparison.get("missing_optional", ())]
     out += [_warning(entry) for entry in comparison.get("notes", ())]
+    out += [_warning(comparison["error"])] if "error" in comparison else []
     return out
 
 

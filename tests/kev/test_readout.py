@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from small_round import edited, make_rows, parse_spec, write_round, write_rows
 
 from kev.errors import BadRows, Refused
 from kev.metrics import Resamples, Rows, fit_temperature, metric, paired_bootstrap, rows_from_json, served
-from kev.records.readout import parse_readout
+from kev.records.readout import parse_readout, read_readout
 from kev.rounds.__main__ import main
 from kev.rounds.criteria import evaluate_all
 from kev.rounds.places import readout_path
@@ -265,6 +266,17 @@ def test_rows_that_disagree_name_arm_panel_file_record_and_question(root: Path) 
         assert part in message
 
 
+def test_an_arm_whose_rows_are_damaged_leaves_the_others_alone(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "runs/r41-4b-b-hard/rows.json").write_text("[{")
+    assert run_command(root) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "r41-4b-b-hard/rows.json: cut short" in line
+    value = read_readout(root / "runs/r41-readout/round41.json").readout.to_json()
+    assert value["candidates"] == {"4b": "4b-a"}
+    damaged = value["arms"]["4b-b"]
+    assert (damaged["error"], damaged["complete"], damaged["passed"]) == (line, False, None)
+
+
 @pytest.mark.parametrize(
     ("panel", "reason"),
     [
@@ -289,6 +301,24 @@ def test_a_directory_that_cannot_exist_is_missing(root: Path) -> None:
     spec = edited()
     spec["arms"]["4b-a"]["reads"] = "runs/\x00{tag}"
     assert read(root, spec)["arms"]["4b-a"]["missing"] == ["candidate:runs/\x00cal"]
+
+
+def test_neither_the_order_of_rows_nor_their_split_over_reads_changes_a_comparison(root: Path) -> None:
+    before = read(root)["arms"]["4b-a"]["panels"]["hard"]
+    spec = edited()
+    spec["reads"] |= {"late": {"suite": "evals/hard"}, "early": {"suite": "evals/hard"}}
+    spec["rule"]["panels"]["hard"]["reads"] = ["late", "early"]
+    for number, side in enumerate(("r41-4b-a", "r41-4b-b", "p4")):
+        rows = json.loads((root / f"runs/{side}-hard/rows.json").read_text())
+        random.Random(number).shuffle(rows)
+        write_rows(root, f"runs/{side}-early", [row for row in rows if row["id"] < "hard-013"])
+        write_rows(root, f"runs/{side}-late", [row for row in rows if row["id"] >= "hard-013"])
+    after = read(root, spec)["arms"]["4b-a"]["panels"]["hard"]
+    for name in ("acc", "ece"):
+        for key in ("delta", "ci95"):
+            assert after[name][key] == before[name][key]
+        for key in ("candidate", "parent"):
+            assert after[name][key] == pytest.approx(before[name][key], rel=1e-14)
 
 
 def test_resampling_is_that_of_the_registered_seed_whatever_was_drawn_before(root: Path) -> None:
