@@ -1,0 +1,257 @@
+"""The one lister: which files a session has, and a signature of each that moves when the file does.
+
+Only what the screen reads is listed, so that checkpoints and prediction dumps cost nothing. A folder's names are
+listed again only when its own time stamp moved; the files in it are looked at on every sweep.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Signature = tuple[int, int, int, int]
+"""(mtime_ns, ctime_ns, size, inode). The change time also moves when only the access rights do."""
+
+MAX_ENTRIES = 20_000
+"""More names than this in one folder are not watched; the folder is reported."""
+
+MAX_FOLDERS = 50_000
+
+SETTLED_EVERY = 8
+"""A folder of a trial that has ended is looked at on every eighth sweep."""
+
+_TRUST_NS = 3_000_000_000
+"""A folder's stamp vouches for its names only once it is this old: stamps are as coarse as 2 s on some volumes."""
+
+_RELIST_EVERY = 16
+
+TRIAL_DIRECTORY = re.compile(r"\d{2,}-.+")
+_STEP_DIRECTORY = re.compile(r"step-\d{1,12}")
+_TRIAL_FILES = frozenset({"train.log", "metrics.jsonl", "result.json", "failed.json"})
+_TOP_SUFFIXES = (".json", ".jsonl", ".log")
+_ENDED = frozenset({"result.json", "failed.json"})
+
+Rule = Callable[[tuple[str, ...], str], bool]
+
+
+@dataclass(slots=True)
+class Folder:
+    """What is known of one folder; `files` are the wanted ones only."""
+
+    parts: tuple[str, ...]
+    files: dict[str, Signature] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+    stamp_ns: int = -1
+    trusted: bool = False
+
+
+class Lister:
+    """Lists the wanted files under some trees, and says what changed since it was last asked.
+
+    `trees` maps the top folder of each tree to its two rules: which files are wanted, which folders entered.
+    Keys are paths as text: one sweep touches thousands, and Path objects would cost more than the system calls.
+    """
+
+    def __init__(self, trees: dict[Path, tuple[Rule, Rule]]) -> None:
+        self._trees = {str(top): rules for top, rules in trees.items()}
+        self.folders: dict[str, Folder] = {}
+        self.unreadable: dict[str, str] = {}
+        """Folder -> why it cannot be listed. What was known of it before stays known."""
+        self._changed: set[str] = set()
+        self._moves = 0
+        self._sweeps = 0
+
+    def sweep(self) -> bool:
+        """Look at everything; true if anything changed."""
+        self._sweeps += 1
+        before = self._moves
+        known_unreadable = dict(self.unreadable)
+        for top in self._trees:
+            self._visit(top, top, (), relist=self._sweeps % _RELIST_EVERY == 0)
+        return self._moves != before or known_unreadable != self.unreadable
+
+    def look(self, paths: Iterable[str]) -> bool:
+        """Look only at the folders that hold `paths`; true if anything changed."""
+        before = self._moves
+        for folder in {folder for path in paths for folder in (path, os.path.dirname(path))}:  # noqa: PTH120
+            if (known := self.folders.get(folder)) is not None:
+                self._visit(self._top_of(folder), folder, known.parts, relist=True, deep=False)
+        return self._moves != before
+
+    def take_changed(self) -> set[str]:
+        """The folders in which a wanted file appeared, moved or went since this was last called."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def files(self, folder: str) -> dict[str, Signature]:
+        known = self.folders.get(folder)
+        return known.files if known else {}
+
+    def children(self, folder: str) -> tuple[str, ...]:
+        known = self.folders.get(folder)
+        return known.folders if known else ()
+
+    def _mark(self, folder: str) -> None:
+        self._changed.add(folder)
+        self._moves += 1
+
+    def _top_of(self, folder: str) -> str:
+        return max((top for top in self._trees if folder == top or folder.startswith(top + "/")), key=len)
+
+    def _visit(self, top: str, path: str, parts: tuple[str, ...], *, relist: bool, deep: bool = True) -> None:
+        known = self.folders.get(path)
+        if deep and known and self._sweeps % SETTLED_EVERY and known.files.keys() & _ENDED:
+            return
+        new = known is None
+        try:
+            known = self._look_at(top, path, parts, relist=relist)
+        except FileNotFoundError:
+            self._forget(path)
+            return
+        except OSError as error:
+            # Named as unreadable, and tried again on every sweep: access may come back at any time.
+            self.unreadable[path] = "may not be read" if isinstance(error, PermissionError) else _reason(error)
+            if new:
+                self.folders[path] = Folder(parts)
+            self.folders[path].trusted = False
+            return
+        if self.unreadable.pop(path, None) is not None:
+            self._mark(path)
+        for name in known.folders:
+            child = f"{path}/{name}"
+            if deep or child not in self.folders:
+                self._visit(top, child, (*parts, name), relist=relist)
+
+    def _look_at(self, top: str, path: str, parts: tuple[str, ...], *, relist: bool) -> Folder:
+        known = self.folders.get(path)
+        stamp_ns = os.stat(path).st_mtime_ns  # noqa: PTH116
+        if known and known.trusted and known.stamp_ns == stamp_ns and not relist:
+            files = {}
+            for name in known.files:
+                try:
+                    files[name] = _signature(os.stat(f"{path}/{name}"))  # noqa: PTH116
+                except FileNotFoundError:
+                    known.trusted = False
+        else:
+            files, folders = self._list(top, path, parts)
+            if known is None:
+                known = self.folders[path] = Folder(parts)
+                self._mark(path)
+            for gone in set(known.folders) - set(folders):
+                self._forget(f"{path}/{gone}")
+            if known.folders != folders:
+                self._mark(path)
+            known.folders, known.stamp_ns = folders, stamp_ns
+            known.trusted = time.time_ns() - stamp_ns - _TRUST_NS >= 0
+        if files != known.files:
+            known.files = files
+            self._mark(path)
+        return known
+
+    def _list(self, top: str, path: str, parts: tuple[str, ...]) -> tuple[dict[str, Signature], tuple[str, ...]]:
+        want_file, want_folder = self._trees[top]
+        files: dict[str, Signature] = {}
+        folders: list[str] = []
+        with os.scandir(path) as entries:
+            for count, entry in enumerate(entries):
+                if count >= MAX_ENTRIES or len(self.folders) >= MAX_FOLDERS:
+                    self.unreadable[path] = f"holds more than {MAX_ENTRIES:,} names; the rest is not watched"
+                    break
+                name = entry.name
+                if want_folder(parts, name) and _is_folder(entry):
+                    folders.append(name)
+                elif want_file(parts, name):
+                    try:
+                        files[name] = _signature(entry.stat())
+                    except FileNotFoundError:
+                        continue
+        return dict(sorted(files.items())), tuple(sorted(folders))
+
+    def _forget(self, path: str) -> None:
+        inside = [known for known in self.folders if known == path or known.startswith(path + "/")]
+        for known in inside:
+            del self.folders[known]
+            self.unreadable.pop(known, None)
+            self._mark(known)
+
+
+def want_run_file(parts: tuple[str, ...], name: str) -> bool:
+    """Whether a file under runs/ is read: `parts` are the folders below runs/ that lead to it."""
+    if name.startswith("."):
+        return False
+    match parts:
+        case ():
+            return name.endswith(_TOP_SUFFIXES)
+        case (_, "checkpoint", "resume") | (_, _, "checkpoint", "resume"):
+            return name == "latest.json"
+        case (_, _, "checkpoint"):
+            return False
+        case (_, _, "snapshots", _, "checkpoint"):
+            return name == "snapshot.json"
+        case ("locked", _):
+            return name == "summary.json"
+        case (_, _, "transfer" | "development" | "decision"):
+            return name == "rows.json"
+        case (_, trial) if TRIAL_DIRECTORY.fullmatch(trial):
+            return name in _TRIAL_FILES
+        case (folder,):
+            if folder.endswith(("-readout", "-verdict")):
+                return name.endswith(".json")
+            return name in ("rows.json", "usage.json", "failure.json")
+    return False
+
+
+def want_run_folder(parts: tuple[str, ...], name: str) -> bool:
+    """Whether a folder under runs/ is entered."""
+    if name.startswith("."):
+        return False
+    match parts:
+        case ():
+            return True
+        case ("locked",) | ("locked", _):
+            return len(parts) == 1 or name in ("decision", "transfer")
+        case (_,):
+            return TRIAL_DIRECTORY.fullmatch(name) is not None
+        case (_, _):
+            return name in ("checkpoint", "snapshots", "transfer", "development")
+        case (_, _, "checkpoint"):
+            return name == "resume"
+        case (_, _, "snapshots"):
+            return _STEP_DIRECTORY.fullmatch(name) is not None
+        case (_, _, "snapshots", _):
+            return name == "checkpoint"
+    return False
+
+
+def want_lease_file(parts: tuple[str, ...], name: str) -> bool:
+    return len(parts) == 2 and name == "attempt.json"
+
+
+def want_lease_folder(parts: tuple[str, ...], name: str) -> bool:
+    return len(parts) < 2 and not name.startswith(".")
+
+
+def only(*names: str) -> Rule:
+    """A rule that wants these names in the top folder itself."""
+    return lambda parts, name: not parts and name in names
+
+
+def nowhere(parts: tuple[str, ...], name: str) -> bool:  # noqa: ARG001
+    return False
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _signature(status: os.stat_result) -> Signature:
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+
+
+def _reason(error: OSError) -> str:
+    return f"cannot be listed ({error.strerror or type(error).__name__})"
