@@ -2,6 +2,9 @@
 
 Plain frozen dataclasses, since this is imported before the first frame and pydantic is not. Money is Decimal in US
 dollars; moments are UTC-aware; durations end in `_s` and are seconds. None means "not known", never 0.
+
+Texts that come from files (errors, statuses, names, reasons) are held raw, so that nothing of them is lost; whoever
+paints one passes it through `kev.text.visible` first.
 """
 
 from dataclasses import dataclass, field
@@ -170,6 +173,8 @@ class Study:
     budget: Decimal | None = None
     settled: bool = False
     """True where nothing of it can cost more; its bound is then no longer committed."""
+    launched: bool = False
+    """True where a ledger or a state file says that calls were made; a planned study commits nothing."""
     trials: tuple[Trial, ...] = ()
 
 
