@@ -1,1 +1,248 @@
-"""Turns files into Snapshots."""
+"""Files become Snapshots: one pass looks at what moved and derives again only what that touches."""
+
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from kev.clock import Clock, SystemClock
+from kev.session import events_path
+from kevtui.observe import derive
+from kevtui.observe.alerts import StudyAlerts, find_alerts
+from kevtui.observe.changes import Changes
+from kevtui.observe.events_view import ROUNDS_FILE, JournalTail, Transitions, merged
+from kevtui.observe.frame import Frame, read_frame, readout_path
+from kevtui.observe.lease_view import LeaseBook
+from kevtui.observe.money_view import view_money
+from kevtui.observe.readout_view import view_readout
+from kevtui.observe.reads_book import ReadsBook
+from kevtui.observe.snapshot import (
+    Event,
+    Finding,
+    Readout,
+    Section,
+    Snapshot,
+    Study,
+)
+from kevtui.observe.sources import Sources
+from kevtui.observe.study_book import StudyBook
+from kevtui.observe.target import Target
+from kevtui.observe.watcher_view import view_watcher
+
+POLL_S = 2.0
+"""The slow look at every file, behind the events that may not come."""
+
+SWEEP_SHARE = 0.005
+"""A sweep may take this share of the time: with thousands of files the poll slows down instead of costing more."""
+
+LEASES_VARIABLE = "KEV_LEASES_DIR"
+
+
+class Observer:
+    """Observes one target. `observe` and `wait` belong to one thread; `close` may be called from any."""
+
+    def __init__(
+        self, target: Target, *, clock: Clock | None = None, leases: Path | None = None, poll: bool = False
+    ) -> None:
+        """`leases` defaults to KEV_LEASES_DIR, else volumes/kev-leases under the root; `poll` asks for no events."""
+        self._target = target
+        self._clock = clock or SystemClock()
+        leases = leases or Path(os.environ.get(LEASES_VARIABLE) or target.root / "volumes" / "kev-leases")
+        self._sources = Sources(target, leases)
+        self._changes = Changes(self._folders_watched(leases), poll=poll)
+        self._book = StudyBook(self._sources)
+        self._leases = LeaseBook(self._sources)
+        self._study_alerts = StudyAlerts()
+        self._reads = ReadsBook(self._sources)
+        self._journals: dict[str, JournalTail] = {}
+        self._transitions = Transitions()
+        self._last: Snapshot | None = None
+        self._swept_at: float | None = None
+        self._sweep_cost_s = 0.0
+        self._fresh = False
+        self._asked_s = 0.0
+        self._passed: tuple[datetime, float] | None = None
+        self._frame: Frame | None = None
+        self._readout: tuple[Frame, float | None, Readout | None] | None = None
+
+    # ---- waiting
+
+    def wait(self, timeout_s: float) -> bool:
+        """Block until a file moved, `close`, or the timeout; true if a pass may bring something new.
+
+        Whether or not events come, every file is looked at every two seconds.
+        """
+        self._asked_s += timeout_s
+        end = self._clock.monotonic() + timeout_s
+        while not self._changes.closed:
+            now = self._clock.monotonic()
+            due = self._swept_at + self._interval_s() if self._swept_at is not None else now
+            if now >= due and self._sweep():
+                self._fresh = True
+                return True
+            if self._last is not None and self._last.polling != self._changes.polling:
+                return True
+            if self._changes.wait(max(0.0, min(end, self._next_sweep()) - self._clock.monotonic())):
+                if self._look():
+                    self._fresh = True
+                    return True
+            elif self._clock.monotonic() >= end:
+                return False
+        return False
+
+    def close(self) -> None:
+        """End every wait now. May be called from any thread, more than once."""
+        self._changes.close()
+
+    # ---- looking
+
+    def observe(self) -> Snapshot:
+        """One pass over what moved. Never raises for bad files: they become findings."""
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        self._notice_suspension(now, monotonic)
+        self._sources.begin(now_unix=now.timestamp(), monotonic=monotonic)
+        if not self._fresh:
+            self._sweep()
+        self._fresh = False
+        last = self._last
+        snapshot = self._fold(now, self._sources.lister.take_changed())
+        changed = _changed(last, snapshot)
+        self._last = _reuse(last, snapshot, changed)
+        return self._last
+
+    def _notice_suspension(self, now: datetime, monotonic: float) -> None:
+        if self._passed is not None:
+            before, at = self._passed
+            gap_s, wall_s = monotonic - at, (now - before).total_seconds()
+            if derive.was_suspended(monotonic_gap_s=gap_s, wall_gap_s=wall_s, asked_s=self._asked_s):
+                self._sources.stood_still(gap_s)
+                self._leases.stood_still(gap_s)
+                self._book.stood_still()
+        self._passed, self._asked_s = (now, monotonic), POLL_S
+
+    def _interval_s(self) -> float:
+        return max(POLL_S, self._sweep_cost_s / SWEEP_SHARE)
+
+    def _next_sweep(self) -> float:
+        return (self._swept_at or 0.0) + self._interval_s()
+
+    def _sweep(self) -> bool:
+        # The watcher's words are taken first: what moves during the sweep is then told of again.
+        self._changes.take()
+        start = self._clock.monotonic()
+        unreadable = len(self._sources.lister.unreadable)
+        moved = self._sources.lister.sweep()
+        if len(self._sources.lister.unreadable) < unreadable:
+            self._changes.renew()
+        self._swept_at = self._clock.monotonic()
+        self._sweep_cost_s = self._swept_at - start
+        return moved
+
+    def _look(self) -> bool:
+        return self._sources.lister.look(self._changes.take())
+
+    def _folders_watched(self, leases: Path) -> list[Path]:
+        target = self._target
+        folders = [target.root / "runs", target.root / "experiments" / "rounds", leases]
+        return folders + [named.parent for named in (target.spec, target.state) if named is not None
+                          and not any(named.is_relative_to(folder) for folder in folders)]  # fmt: skip
+
+    # ---- folding
+
+    def _fold(self, now: datetime, changed: set[str]) -> Snapshot:
+        target, sources = self._target, self._sources
+        anew = self._frame is None or not all(self._is_inner(folder) for folder in changed)
+        if self._frame is None or anew:
+            self._frame = read_frame(target, sources)
+        frame = self._frame
+        leases = self._leases.update(changed, self._nonce_of if anew else None)
+        held = {trial: lease for trial, lease in leases.items() if trial.partition("/")[0] in frame.contexts}
+        studies = self._book.update(frame.names, frame.contexts, held, changed, now=now)
+        reads = self._reads.view(frame.spec, now_unix=sources.now_unix)
+        money = view_money(frame.session, studies, unreadable=frame.unreadable, now=now,
+                           reads=self._reads.bounds(frame.spec, reads), readings=frame.spending)  # fmt: skip
+        watcher = view_watcher(studies, sources)
+        events = self._view_events(studies, now)
+        findings = self._findings()
+        alerts = find_alerts(money=money, of_studies=self._study_alerts.find(studies, now=now), watcher=watcher,
+                             leases=held.values(), reads=reads, findings=findings)  # fmt: skip
+        return Snapshot(
+            taken_at=now,
+            title=target.title,
+            root=str(target.root),
+            session=target.session,
+            round=frame.round,
+            spec=None if frame.spec_path is None else sources.shown(frame.spec_path),
+            state_file=None if target.state is None else sources.shown(str(target.state)),
+            sample=bool(frame.session and frame.session.simulated),
+            polling=self._changes.polling,
+            money=money,
+            studies=studies,
+            leases=tuple(held.values()),
+            watcher=watcher,
+            reads=reads,
+            readout=self._view_readout(frame),
+            verdicts=frame.verdicts,
+            events=events,
+            findings=findings,
+            alerts=alerts,
+        )
+
+    def _is_inner(self, folder: str) -> bool:
+        """Whether a folder holds only the files of one trial or lease, whose change touches nothing else."""
+        sources = self._sources
+        return folder.startswith(f"{sources.leases}/") or (
+            folder.startswith(f"{sources.runs}/") and folder.count("/") > sources.runs.count("/") + 1
+            and not folder.startswith(f"{sources.runs}/locked/")
+        )  # fmt: skip
+
+    def _nonce_of(self, trial: str) -> str | None:
+        study, _, label = trial.partition("/")
+        spawn = self._sources.spawn(study)
+        attempt = spawn.current_attempt(label) if spawn else None
+        return attempt.nonce if attempt else None
+
+    def _view_readout(self, frame: Frame) -> Readout | None:
+        path = readout_path(self._sources, frame.round) if frame.round is not None and frame.readout else None
+        age_s = derive.coarse(self._sources.age_s(path)) if path else None
+        known = self._readout
+        if known is None or known[0] is not frame or known[1] != age_s:
+            source = self._sources.shown(path) if path else ""
+            self._readout = (frame, age_s, view_readout(frame.spec, frame.readout, source=source, age_s=age_s))
+        return self._readout[2] if self._readout else None
+
+    def _view_events(self, studies: tuple[Study, ...], now: datetime) -> tuple[Event, ...]:
+        paths = [f"{self._sources.runs}/{ROUNDS_FILE}"]
+        if self._target.state is not None:
+            paths.append(str(events_path(self._target.state)))
+        told = []
+        for path in paths:
+            journal = self._journals.setdefault(path, JournalTail(Path(path)))
+            told.append(journal.follow(self._sources.signature(path)))
+        return merged(*told, self._transitions.follow(studies, now=now))
+
+    def _findings(self) -> tuple[Finding, ...]:
+        shown = self._sources.shown
+        logs = [Finding(shown(path), reason) for path, reason in self._book.findings()]
+        journals = [Finding(shown(path), tail.finding) for path, tail in self._journals.items() if tail.finding]
+        return tuple(sorted([*self._sources.findings(), *logs, *journals], key=lambda finding: finding.path))
+
+
+def _sections(snapshot: Snapshot) -> Iterator[tuple[str, Any]]:
+    for section in Section:
+        yield section.value, getattr(snapshot, section.value)
+
+
+def _changed(last: Snapshot | None, snapshot: Snapshot) -> frozenset[str]:
+    if last is None:
+        return frozenset(section.value for section in Section)
+    return frozenset(name for name, value in _sections(snapshot) if value != getattr(last, name))
+
+
+def _reuse(last: Snapshot | None, snapshot: Snapshot, changed: frozenset[str]) -> Snapshot:
+    """`snapshot` with every unchanged section being the very object of the one before."""
+    values = {name: getattr(snapshot, name) for name in Snapshot.__dataclass_fields__}
+    if last is not None:
+        values |= {name: getattr(last, name) for name, _ in _sections(snapshot) if name not in changed}
+    return Snapshot(**{**values, "changed": changed})

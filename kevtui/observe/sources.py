@@ -1,0 +1,215 @@
+"""The files of one target by name: where each kind lies, its last good record, and how long it stood still."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kev import files
+from kev.errors import DamagedFile
+from kev.records.base import Record, parse_record
+from kev.records.intent import ReadIntent
+from kev.records.lease import Lease
+from kev.records.resume import ResumePoint
+from kev.records.spawn import SpawnRecord
+from kev.records.spec import RoundSpec
+from kev.records.watch import WatchRecord
+from kevtui.observe.lister import (
+    TRIAL_DIRECTORY,
+    Lister,
+    Rule,
+    Signature,
+    nowhere,
+    only,
+    want_lease_file,
+    want_lease_folder,
+    want_run_file,
+    want_run_folder,
+)
+from kevtui.observe.records_cache import RecordsCache
+from kevtui.observe.snapshot import Finding
+from kevtui.observe.target import SPAWN_SUFFIX, Target
+
+WATCH_SUFFIX = ".watch.json"
+MAX_SMALL_BYTES = 32 * 1024 * 1024
+MAX_RANKS = 64
+_SHARDS = re.compile(r"step-[0-9]{1,12}")
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+@dataclass(slots=True)
+class _Still:
+    signature: Signature
+    since: float
+    before_s: float
+
+
+class Sources:
+    """Lists, reads and remembers. `now_unix` and `monotonic` are set for each pass by `begin`."""
+
+    def __init__(self, target: Target, leases: Path) -> None:
+        self.target = target
+        self.runs = str(target.root / "runs")
+        self.specs = str(target.root / "experiments" / "rounds")
+        self.leases = str(leases)
+        trees: dict[Path, tuple[Rule, Rule]] = {
+            Path(self.runs): (want_run_file, want_run_folder),
+            Path(self.specs): (_want_spec, nowhere),
+            leases: (want_lease_file, want_lease_folder),
+        }
+        for named in (target.spec, target.state):
+            if named is not None and named.parent not in trees:
+                trees[named.parent] = (only(named.name), nowhere)
+        self.lister = Lister(trees)
+        self.cache = RecordsCache()
+        self.now_unix = 0.0
+        self.monotonic = 0.0
+        self._still: dict[str, _Still] = {}
+
+    def begin(self, *, now_unix: float, monotonic: float) -> None:
+        self.now_unix, self.monotonic = now_unix, monotonic
+
+    def stood_still(self, gap_s: float) -> None:
+        """We were suspended for `gap_s`, in which no file can be said to have kept still."""
+        for still in self._still.values():
+            still.since += gap_s
+
+    # ---- reading
+
+    def signature(self, path: str) -> Signature | None:
+        folder, _, name = path.rpartition("/")
+        return self.lister.files(folder).get(name)
+
+    def record(self, path: str, shape: type[AnyRecord]) -> AnyRecord | None:
+        """The last good record of `path`, or None where there is no such file or never was a good one."""
+        found: AnyRecord | None = self.value(path, lambda path: _read_record(path, shape))
+        return found
+
+    def value(self, path: str, read: Any) -> Any:
+        return self.cache.get(path, self.signature(path), read, now=self.monotonic)
+
+    def age_s(self, path: str) -> float | None:
+        """Seconds since `path` last changed: watched on the monotonic clock, by its time stamp before we came."""
+        signature = self.signature(path)
+        if signature is None:
+            return None
+        still = self._still.get(path)
+        if still is None:
+            before_s = max(0.0, self.now_unix - signature[0] / 1e9)
+            still = self._still[path] = _Still(signature, self.monotonic, before_s)
+        elif still.signature != signature:
+            self._still[path] = still = _Still(signature, self.monotonic, 0.0)
+        return max(0.0, self.monotonic - still.since) + still.before_s
+
+    # ---- names
+
+    def spawn(self, study: str) -> SpawnRecord | None:
+        return self.record(f"{self.runs}/{study}{SPAWN_SUFFIX}", SpawnRecord)
+
+    def spawn_damaged(self, study: str) -> bool:
+        """Whether the ledger of `study` is there and cannot be believed now; an older good one may be in use."""
+        self.spawn(study)
+        return self.cache.damaged(f"{self.runs}/{study}{SPAWN_SUFFIX}") is not None
+
+    def watch(self, study: str) -> WatchRecord | None:
+        return self.record(self.watch_path(study), WatchRecord)
+
+    def watch_path(self, study: str) -> str:
+        return f"{self.runs}/{study}{WATCH_SUFFIX}"
+
+    def ledgers(self) -> list[str]:
+        """Names of the studies that have a ledger, damaged or not."""
+        names = self.lister.files(self.runs)
+        return [name.removesuffix(SPAWN_SUFFIX) for name in names if name.endswith(SPAWN_SUFFIX)]
+
+    def studies_on_disk(self) -> list[str]:
+        """Folders of runs/ that hold trial directories."""
+        runs = self.runs
+        return [name for name in self.lister.children(runs) if any(self.trial_directories(name))]
+
+    def children(self, study: str) -> tuple[str, ...]:
+        return self.lister.children(f"{self.runs}/{study}")
+
+    def trial_directories(self, study: str) -> Iterator[tuple[str, str]]:
+        """(label, directory) of every trial folder `<NN>-<label>` of a study."""
+        folder = f"{self.runs}/{study}"
+        for name in self.lister.children(folder):
+            if TRIAL_DIRECTORY.fullmatch(name):
+                yield name.partition("-")[2], f"{folder}/{name}"
+
+    def spec(self, path: str) -> RoundSpec | None:
+        return self.record(path, RoundSpec)
+
+    def resume_point(self, directory: str) -> ResumePoint | None:
+        """The resume point of a trial; one whose shards are there in part is damage."""
+        found: ResumePoint | None = self.value(f"{directory}/checkpoint/resume/latest.json", _read_resume_point)
+        return found
+
+    def trial_lease(self, folder: str) -> tuple[str, Lease | None]:
+        """(`<study>/<label>`, lease) of a folder on the lease volume."""
+        study, name = folder.removeprefix(f"{self.leases}/").split("/")
+        label = name.partition("-")[2] if TRIAL_DIRECTORY.fullmatch(name) else name
+        return f"{study}/{label}", self.record(f"{folder}/attempt.json", Lease)
+
+    def intents(self, round_number: int, arm: str) -> Iterator[tuple[str, ReadIntent]]:
+        """(name without suffix, intent) of each launch of an arm's reads, of every stage."""
+        stem = f"r{round_number}-reads-{arm}"
+        for name in self.lister.files(self.runs):
+            if name == f"{stem}.json" or (name.startswith(f"{stem}-") and name.endswith(".json")):
+                intent = self.record(f"{self.runs}/{name}", ReadIntent)
+                if intent is not None:
+                    yield name.removesuffix(".json"), intent
+
+    def has_rows(self, directory: str) -> bool:
+        """Whether a read has landed; `directory` is relative to the root, as in a spec."""
+        return "rows.json" in self.lister.files(f"{self.target.root}/{directory}")
+
+    def findings(self) -> Iterator[Finding]:
+        """Everything that cannot be believed or seen, under paths relative to the root."""
+        for path, finding in self.cache.findings(now=self.monotonic):
+            yield Finding(self.shown(path), finding.reason, finding.last_good_age_s)
+        for path, reason in self.lister.unreadable.items():
+            yield Finding(self.shown(path), reason)
+
+    def shown(self, path: str) -> str:
+        return path.removeprefix(f"{self.target.root}/")
+
+
+def read_small(path: Path) -> Any:
+    """The JSON object in `path`. Raises NotFound or DamagedFile."""
+    value = files.read_json(path, limit=MAX_SMALL_BYTES)
+    if not isinstance(value, dict):
+        raise DamagedFile(path, "holds no object")
+    return value
+
+
+def _read_record(path: Path, shape: type[AnyRecord]) -> AnyRecord:
+    return parse_record(path, files.read_json(path, limit=MAX_SMALL_BYTES), shape)
+
+
+def _read_resume_point(path: Path) -> ResumePoint:
+    point = _read_record(path, ResumePoint)
+    shards = path.parent / point.dir
+    # Shards are not pulled, so a point without any is one that was only copied here.
+    if not _SHARDS.fullmatch(point.dir) or not shards.is_dir():
+        return point
+    sizes = [_size(shards / f"rank{rank}.pt") for rank in range(min(point.world or 1, MAX_RANKS))]
+    bad = [f"rank{rank}.pt is {'empty' if size == 0 else 'absent'}" for rank, size in enumerate(sizes) if not size]
+    if bad:
+        raise DamagedFile(path, f"resume point {point.step} is incomplete: {', '.join(bad[:4])}")
+    return point
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return -1
+
+
+def _want_spec(parts: tuple[str, ...], name: str) -> bool:
+    return not parts and name.endswith(".json") and not name.startswith(".")
