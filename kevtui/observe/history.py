@@ -2,8 +2,6 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
-from itertools import pairwise
 from math import isfinite
 
 from kevtui.observe.snapshot import Point
@@ -29,6 +27,8 @@ class History:
         self._steps = array("q")
         self._losses = array("d")
         self._times = array("d")
+        self._stride = 0
+        self._settled: list[Point] = []
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -51,6 +51,7 @@ class History:
     def rewind(self, step: int) -> None:
         """A continuation went on from `step`: later ones are void."""
         keep = bisect_left(self._steps, step + 1)
+        self._stride = 0
         for column in (self._steps, self._losses, self._times):
             del column[keep:]
 
@@ -58,16 +59,27 @@ class History:
         self.rewind(-1)
 
     def points(self, most: int = MOST_POINTS) -> tuple[Point, ...]:
-        """At most `most` points, the first and the last always among them."""
-        chosen = list(_spread(len(self._steps), most))
-        start = next((t for t in map(_known, self._times) if t is not None), 0.0)
-        rates = {0: None} | {b: self._rate(a, b) for a, b in pairwise(chosen)}
-        points = []
-        for i in chosen:
-            t = _known(self._times[i])
-            at_s = None if t is None else t - start
-            points.append(Point(self._steps[i], _known(self._losses[i]), at_s, rates.get(i)))
-        return tuple(points)
+        """At most `most` points at an even spacing, the first and the last always among them.
+
+        A step that was only appended leaves all points but the last the very objects that they were.
+        """
+        count = len(self._steps)
+        if not count:
+            return ()
+        stride = 1
+        while -(-(count - 1) // stride) + 1 > most:
+            stride *= 2
+        if stride != self._stride:
+            self._stride, self._settled = stride, []
+        while (index := len(self._settled) * stride) < count - 1:
+            self._settled.append(self._point(index, index - stride))
+        return (*self._settled, self._point(count - 1, (len(self._settled) - 1) * stride))
+
+    def _point(self, index: int, before: int) -> Point:
+        t, start = _known(self._times[index]), _known(self._times[0])
+        at_s = None if t is None or start is None else t - start
+        rate = self._rate(before, index) if before >= 0 and index > before else None
+        return Point(self._steps[index], _known(self._losses[index]), at_s, rate)
 
     def _rate(self, a: int, b: int) -> float | None:
         lasted = self._times[b] - self._times[a]
@@ -75,6 +87,7 @@ class History:
 
     def _thin(self) -> None:
         half = len(self._steps) // 2
+        self._stride = 0
         for column in (self._steps, self._losses, self._times):
             del column[1:half:2]
 
@@ -82,13 +95,6 @@ class History:
 def points_per_trial(trials: int) -> int:
     """How many points each of `trials` trials may have in one Snapshot."""
     return max(LEAST_POINTS, min(MOST_POINTS, ALL_POINTS // max(1, trials)))
-
-
-def _spread(count: int, most: int) -> Iterator[int]:
-    if count <= most:
-        yield from range(count)
-        return
-    yield from (round(i * (count - 1) / (most - 1)) for i in range(most))
 
 
 def _known(value: float) -> float | None:

@@ -160,3 +160,16 @@ def test_a_log_line_means_what_the_trainer_meant(line: bytes, meaning: step_line
 def test_no_line_breaks_the_reader(line: bytes) -> None:
     step_lines.parse(line)
     step_lines.parse(b"ep0 step " + line)
+
+
+def test_an_appended_step_leaves_the_points_before_it_as_they_were() -> None:
+    history = History()
+    for number in range(600):
+        history.add(number, 1.0, float(number))
+    before = history.points()
+    history.add(600, 1.0, 600.0)
+    after = history.points()
+    assert all(a is b for a, b in zip(before[:-1], after, strict=False))
+    assert (after[-1].step, after[-1].at_s, after[-1].steps_per_minute) == (600, 600.0, pytest.approx(60))
+    history.rewind(10)
+    assert [point.step for point in history.points()] == list(range(11))
