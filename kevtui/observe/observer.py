@@ -1,6 +1,7 @@
 """Files become Snapshots: one pass looks at what moved and derives again only what that touches."""
 
 import os
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -71,23 +72,25 @@ class Observer:
     def wait(self, timeout_s: float) -> bool:
         """Block until a file moved, `close`, or the timeout; true if a pass may bring something new.
 
-        Whether or not events come, every file is looked at every two seconds.
+        Whether or not events come, every file is looked at every two seconds. After a False no file has moved, and
+        a pass brings only ages that have grown.
         """
         self._asked_s += timeout_s
-        end = self._clock.monotonic() + timeout_s
+        # Waiting is in real time, whatever clock the Snapshots are made by.
+        end = time.monotonic() + timeout_s
         while not self._changes.closed:
-            now = self._clock.monotonic()
+            now = time.monotonic()
             due = self._swept_at + self._interval_s() if self._swept_at is not None else now
             if now >= due and self._sweep():
                 self._fresh = True
                 return True
             if self._last is not None and self._last.polling != self._changes.polling:
                 return True
-            if self._changes.wait(max(0.0, min(end, self._next_sweep()) - self._clock.monotonic())):
+            if self._changes.wait(max(0.0, min(end, self._next_sweep()) - time.monotonic())):
                 if self._look():
                     self._fresh = True
                     return True
-            elif self._clock.monotonic() >= end:
+            elif time.monotonic() >= end:
                 return False
         return False
 
@@ -130,12 +133,12 @@ class Observer:
     def _sweep(self) -> bool:
         # The watcher's words are taken first: what moves during the sweep is then told of again.
         self._changes.take()
-        start = self._clock.monotonic()
+        start = time.monotonic()
         unreadable = len(self._sources.lister.unreadable)
         moved = self._sources.lister.sweep()
         if len(self._sources.lister.unreadable) < unreadable:
             self._changes.renew()
-        self._swept_at = self._clock.monotonic()
+        self._swept_at = time.monotonic()
         self._sweep_cost_s = self._swept_at - start
         return moved
 

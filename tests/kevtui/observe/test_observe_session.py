@@ -424,3 +424,9 @@ def test_a_journal_is_read_by_its_newlines_alone_and_its_times_as_moments(checko
     assert told["r9"].at is None and "has no time zone" in told["r9"].text and "4b: 4b-a" in told["r9"].text
     assert told["r7"].at < told["r8"].at
     assert snapshot.findings[0].reason.startswith("line 5: ")
+
+
+def test_waiting_ends_in_real_time_under_any_clock(checkout: Any, watching: Any) -> None:
+    observer = watching()
+    observer.observe()
+    assert observer.wait(0.05) is False
