@@ -1,5 +1,6 @@
 """Logs read from their end: lines, follow, rotation, search, and the bounds that keep hostile files cheap."""
 
+import itertools
 import os
 import resource
 import time
@@ -63,7 +64,7 @@ def test_a_line_of_ten_megabytes_becomes_bounded_pieces_that_join_up(tmp_path: P
     lines = log.before(log.size, 1000)
     assert lines == log.after(0, 1000)
     assert lines[0].text == "first" and lines[-1].text == "last"
-    assert all(before.end == after.start for before, after in zip(lines, lines[1:], strict=False))
+    assert all(before.end == after.start for before, after in itertools.pairwise(lines))
     assert 10_000_000 // BLOCK <= len(lines) <= 10_000_000 // BLOCK + 4
     assert all(len(line.text) < 6 * log_file.SHOWN_HEAD for line in lines)
     assert all(line.continued for line in lines[2:-1]) and not lines[1].continued

@@ -1,0 +1,153 @@
+"""Curves as rows of text: braille dots where the terminal has them, ASCII signs where it has not. Pure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Sample = tuple[float, float | None]
+"""(x, y); a y that is None, NaN or infinite is a gap in the curve, and stays one."""
+
+BRAILLE = 0x2800
+DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+"""Bit of the dot in row r (of 4, from the top) and column c (of 2) of a braille cell."""
+
+TICK_WIDTH = 7
+"""Columns of the y axis' figures."""
+
+SMALLEST = (TICK_WIDTH + 5, 5)
+"""Width and height below which there is no room for a curve with axes."""
+
+
+def plot(samples: Sequence[Sample], width: int, height: int, *, x: str, y: str, ascii_only: bool = False) -> list[str]:
+    """`height` rows of `width` characters: `y`, what the curve shows and in which unit, over the curve through
+    `samples` with both axes; `x` is the unit of the lower one.
+
+    The scale fits the finite values; where there is none, or no room, the rows say so.
+    """
+    if width <= 0 or height <= 0:
+        return []
+    finite = [(at, value) for at, value in samples if math.isfinite(at) and value is not None and math.isfinite(value)]
+    if not finite:
+        return words(f"{y}: no figures yet", width, height)
+    if width < SMALLEST[0] or height < SMALLEST[1]:
+        return words(f"{figure(finite[-1][1])} {y}", width, height)
+    frame = _Frame.around(finite, width - TICK_WIDTH - 1, height - 3, ascii_only=ascii_only)
+    _draw(frame, samples)
+    return [y[:width].ljust(width), *_with_y_axis(frame), *_x_axis(frame, x)]
+
+
+def figure(value: float) -> str:
+    """`value` in at most `TICK_WIDTH` characters: "7.9", "0.00031", "1.2e-09"."""
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if 1e-3 <= size < 1e5:
+        text = f"{value:.{max(0, 3 - max(1, math.floor(math.log10(size)) + 1))}f}" if size >= 1 else f"{value:.3g}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    text = _short(f"{value:.1e}")
+    return text if len(text) <= TICK_WIDTH else _short(f"{value:.0e}")
+
+
+def _short(text: str) -> str:
+    mantissa, exponent = text.split("e")
+    return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
+
+
+@dataclass(slots=True)
+class _Frame:
+    """The area of the curve: `columns` by `rows` characters, each of `across` by `down` dots."""
+
+    columns: int
+    rows: int
+    across: int
+    down: int
+    left: float
+    right: float
+    low: float
+    high: float
+    cells: list[list[int]]
+
+    @classmethod
+    def around(cls, finite: Sequence[tuple[float, float]], columns: int, rows: int, *, ascii_only: bool) -> "_Frame":
+        across, down = (1, 1) if ascii_only else (2, 4)
+        left, right = min(at for at, _ in finite), max(at for at, _ in finite)
+        low, high = min(value for _, value in finite), max(value for _, value in finite)
+        if low == high:
+            # A flat curve lies in the middle, with a scale that says how flat.
+            margin = abs(low) * 0.05 or 1.0
+            low, high = max(low - margin, -1.7e308), min(high + margin, 1.7e308)
+        return cls(columns, rows, across, down, left, right, low, high, [[0] * columns for _ in range(rows)])
+
+    def place(self, at: float, value: float) -> tuple[int, int]:
+        """The dot of a sample, counted from the top left."""
+        wide, tall = self.columns * self.across - 1, self.rows * self.down - 1
+        column = _share(at, self.left, self.right) * wide
+        row = (1 - _share(value, self.low, self.high)) * tall
+        return min(wide, max(0, round(column))), min(tall, max(0, round(row)))
+
+    def set(self, column: int, row: int) -> None:
+        cell, line = self.cells[row // self.down], column // self.across
+        cell[line] |= DOTS[row % 4][column % 2] if self.down == 4 else 1
+
+    def text(self, row: int) -> str:
+        if self.down == 4:
+            return "".join(chr(BRAILLE + cell) if cell else " " for cell in self.cells[row])
+        return "".join("*" if cell else " " for cell in self.cells[row])
+
+
+def _share(value: float, low: float, high: float) -> float:
+    """Where `value` lies between `low` and `high`, from 0 to 1; halves first, for the span itself may overflow."""
+    span = high / 2 - low / 2
+    return 0.0 if span <= 0 else min(1.0, max(0.0, (value / 2 - low / 2) / span))
+
+
+def _draw(frame: _Frame, samples: Sequence[Sample]) -> None:
+    """Join neighbouring samples, a column's worth of dots at a time, so that a long curve costs its width."""
+    before: tuple[int, int] | None = None
+    for at, value in samples:
+        if value is None or not math.isfinite(value) or not math.isfinite(at):
+            before = None
+            continue
+        here = frame.place(at, value)
+        if here == before:
+            continue
+        for column, row in _between(before or here, here):
+            frame.set(column, row)
+        before = here
+
+
+def _between(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:
+    """The dots of a straight line, both ends included."""
+    (x0, y0), (x1, y1) = start, end
+    steps = max(abs(x1 - x0), abs(y1 - y0), 1)
+    return [(round(x0 + (x1 - x0) * n / steps), round(y0 + (y1 - y0) * n / steps)) for n in range(steps + 1)]
+
+
+def _with_y_axis(frame: _Frame) -> list[str]:
+    bar, tick = ("│", "┤") if frame.down == 4 else ("|", "+")
+    marked = {0: frame.high, frame.rows - 1: frame.low}
+    if frame.rows >= 5:
+        middle = frame.rows // 2
+        # In halves, for the span itself may overflow.
+        marked[middle] = 2 * (frame.high / 2 - (frame.high / 2 - frame.low / 2) * (middle / (frame.rows - 1)))
+    return [
+        f"{figure(marked[row]) if row in marked else '':>{TICK_WIDTH}}{tick if row in marked else bar}{frame.text(row)}"
+        for row in range(frame.rows)
+    ]
+
+
+def _x_axis(frame: _Frame, unit: str) -> list[str]:
+    corner, line = ("└", "─") if frame.down == 4 else ("+", "-")
+    left, right = figure(frame.left), f"{figure(frame.right)} {unit}"[: frame.columns]
+    if len(left) + len(right) + 1 > frame.columns:
+        left = ""
+    labels = f"{left}{right:>{frame.columns - len(left)}}"
+    return [f"{' ' * TICK_WIDTH}{corner}{line * frame.columns}", f"{' ' * (TICK_WIDTH + 1)}{labels}"]
+
+
+def words(text: str, width: int, height: int) -> list[str]:
+    """`text` in the middle of `height` rows of `width` characters."""
+    rows = [" " * width] * height
+    if rows:
+        rows[height // 2] = text[:width].center(width)
+    return rows
