@@ -1,0 +1,203 @@
+"""Living and dying with the terminal: hang-up, signals, suspending and coming back.
+
+Textual 8.2 leaves four gaps that an unattended dashboard cannot have. With SIGHUP ignored (nohup, some multiplexers)
+a vanished terminal reads as end of file and the input thread spins on it for ever. SIGTERM ends the process with the
+terminal in raw mode, on the alternate screen. After a stop from outside, SIGCONT starts a second input and a second
+output thread beside the first. And after `fg` only what changes is painted, on a screen that is empty.
+"""
+
+import os
+import select
+import signal
+import sys
+import termios
+import threading
+from contextlib import suppress
+from types import FrameType
+from typing import Any
+
+from textual.app import App
+from textual.drivers.linux_driver import LinuxDriver
+
+from kev.errors import UsageError
+
+GRACE_S = 1.0
+"""How long an orderly end may take before the process ends without one."""
+
+HANGUP_POLL_S = 1.0
+"""A hang-up is told by poll() at once; this is for systems whose poll() does not know terminals."""
+
+ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+
+RESTORE = (
+    b"\x1b[?2026l"  # no frame left open
+    b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l"  # no mouse
+    b"\x1b[?1004l\x1b[?2004l\x1b[?2048l\x1b[<u"  # no reports of focus, paste, size, extended keys
+    b"\x1b[0m\x1b[?7h\x1b[?1049l\x1b[?25h"  # line wrap, the normal screen, the cursor
+)
+"""Undoes every mode the screen may have set, for an end that Textual cannot carry out itself."""
+
+
+def guard(app: App[Any]) -> None:
+    """Make `app` live and die with its terminal. Call before `app.run()`; a headless run is not affected."""
+    app.driver_class = TerminalDriver
+
+
+def run(app: App[Any], *, mouse: bool = True) -> int:
+    """Run `app` in the terminal, guarded. Returns its exit code, 128 + n where signal n ended it.
+
+    Raises UsageError where there is no terminal to run in.
+    """
+    _take_terminal()
+    guard(app)
+    app.run(mouse=mouse)
+    return app.return_code or 0
+
+
+def _take_terminal() -> None:
+    """Read keys from the terminal even where standard input is something else, as pagers do."""
+    if not (os.isatty(sys.stdout.fileno()) or os.isatty(sys.stderr.fileno())):
+        raise UsageError("no terminal to draw on; use --plain, --once or --json")
+    if not os.isatty(0):
+        try:
+            terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            raise UsageError("no terminal to read keys from; use --plain, --once or --json") from None
+        os.dup2(terminal, 0)
+        os.close(terminal)
+
+
+class TerminalDriver(LinuxDriver):
+    """Textual's driver, with an end for every way in which a terminal can go away, and a way back from each stop."""
+
+    def __init__(self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: Any = None) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        if sys.__stdout__ is not None and not (self._file and self._file.isatty()):
+            # Errors sent to a file must not take the screen with them.
+            self._file = sys.__stdout__
+        self._attributes = _attributes(self.fileno)
+        self._suspending = False
+        self._pausing = False
+        self._ending = False
+        self._ended = threading.Event()
+        for number in ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._end_on_signal)
+        threading.Thread(target=self._watch_terminal, name="terminal-watch", daemon=True).start()
+
+    def close(self) -> None:
+        super().close()
+        if not self._pausing:
+            self._ended.set()
+
+    def suspend_application_mode(self) -> None:
+        self._pausing = True
+        super().suspend_application_mode()
+        self._pausing = False
+
+    def stop_application_mode(self) -> None:
+        if self._mouse_pixels:
+            self.write("\x1b[?1016l")
+        super().stop_application_mode()
+
+    # ------------------------------------------------------------------------------------------------------ ending
+
+    def _end_on_signal(self, number: int, _frame: FrameType | None) -> None:
+        self._end(128 + number)
+
+    def _watch_terminal(self) -> None:
+        """Wait until the terminal is gone, without asking it anything and without waking up for its input."""
+        poll = select.poll()
+        poll.register(self.fileno, 0)  # a hang-up is reported unasked
+        while not self._ended.is_set():
+            if poll.poll(HANGUP_POLL_S * 1000) or _attributes(self.fileno) is None:
+                self._end(128 + signal.SIGHUP)
+                return
+
+    def _end(self, code: int) -> None:
+        """End in order, or without order once `GRACE_S` are over. May be called on any thread and in a handler."""
+        if self._ending:
+            return
+        self._ending = True
+        threading.Thread(target=self._end_hard, args=(code,), name="last-resort", daemon=True).start()
+        with suppress(RuntimeError):  # the loop is closed already
+            self._loop.call_soon_threadsafe(lambda: self._app.exit(return_code=code))
+
+    def _end_hard(self, code: int) -> None:
+        in_order = self._ended.wait(GRACE_S)
+        if in_order:
+            # The terminal is restored. Normally the process is gone before this is over; what keeps it may be a
+            # thread that waits for a dead file system.
+            threading.Event().wait(GRACE_S / 4)
+        else:
+            self._restore()
+        os._exit(code)
+
+    def _restore(self) -> None:
+        """Restore the terminal past Textual, which may be stuck, and without waiting for the terminal."""
+        with suppress(OSError, termios.error, ValueError):
+            if self._file is not None:
+                writable = select.poll()
+                writable.register(self._file.fileno(), select.POLLOUT)
+                if any(events & select.POLLOUT for _, events in writable.poll(0)):
+                    os.write(self._file.fileno(), RESTORE)
+            if self._attributes is not None:
+                termios.tcsetattr(self.fileno, termios.TCSANOW, self._attributes)
+
+    # -------------------------------------------------------------------------------------------------- suspending
+
+    def _sigtstp_application(self, *_: object) -> None:
+        # Later, on the loop: a handler runs between any two instructions, also in the middle of a frame.
+        self._loop.call_soon_threadsafe(self._suspend)
+
+    def _sigcont_application(self, *_: object) -> None:
+        if not self._suspending:
+            self._loop.call_soon_threadsafe(self._come_back_from_outside)
+
+    def _suspend(self) -> None:
+        """Give the terminal back and stop, together with whatever runs in the same job, until continued."""
+        if self._suspending or not self._auto_restart:
+            return
+        self._suspending = True
+        self.suspend_application_mode()
+        handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        # The whole group: under `make` or a script, the shell waits for the leader and not for us. SIGTSTP and not
+        # SIGSTOP: the kernel drops it where no shell is left to continue us, instead of freezing us for ever.
+        os.kill(0, signal.SIGTSTP)
+        self._wait_for_foreground()
+        signal.signal(signal.SIGTSTP, handler)
+        self._suspending = False
+        self._resume()
+
+    def _come_back_from_outside(self) -> None:
+        """Take the terminal again after a SIGSTOP, which gave no time to leave it."""
+        if self._suspending or not self._auto_restart or self._ending:
+            return
+        self._suspending = True
+        self._wait_for_foreground()
+        self.suspend_application_mode()
+        self._suspending = False
+        self._resume()
+
+    def _wait_for_foreground(self) -> None:
+        """Stay stopped while the job is in the background (`bg`), where drawing would spoil the shell's screen."""
+        with suppress(OSError):
+            while os.tcgetpgrp(self.fileno) != os.getpgrp():
+                os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _resume(self) -> None:
+        self._must_signal_resume = True
+        self.resume_application_mode()
+        # The terminal's screen is empty now and the compositor believes it full.
+        self._app.call_later(self._repaint)
+
+    def _repaint(self) -> None:
+        self._app.screen.refresh(layout=True)
+
+
+def _attributes(descriptor: int) -> list[Any] | None:
+    """The terminal's settings, or None where there is no terminal (any more)."""
+    try:
+        return termios.tcgetattr(descriptor)
+    except (termios.error, OSError, ValueError):
+        return None
