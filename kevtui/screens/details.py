@@ -128,6 +128,7 @@ class DetailsScreen(ModalScreen[None]):
         width: 90%; max-width: 110; height: auto; max-height: 90%; padding: 0 1;
         background: $surface; border: solid $primary;
     }
+    DetailsScreen.ascii > VerticalScroll { border: ascii $primary; scrollbar-size: 0 0; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter,q", "dismiss", "close", show=False),
@@ -137,7 +138,8 @@ class DetailsScreen(ModalScreen[None]):
     ]
 
     def __init__(self, trial: Trial, lease: Lease | None, study: Study | None, *, ascii: bool = False) -> None:  # noqa: A002
-        super().__init__()
+        # A scroll bar is drawn with half blocks.
+        super().__init__(classes="ascii" if ascii else None)
         self._ascii = ascii
         self._facts = describe(trial, lease, study)
 

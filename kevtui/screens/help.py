@@ -60,8 +60,10 @@ class HelpScreen(ModalScreen[None]):
     HelpScreen > Vertical {
         width: 90%; max-width: 100; height: 90%; padding: 0 1; background: $surface; border: solid $primary;
     }
-    HelpScreen Input { height: 1; border: none; padding: 0; margin-bottom: 1; }
+    HelpScreen Input { margin-bottom: 1; }
     HelpScreen VerticalScroll { height: 1fr; }
+    HelpScreen.ascii > Vertical { border: ascii $primary; }
+    HelpScreen.ascii VerticalScroll { scrollbar-size: 0 0; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "close", show=False),
@@ -72,13 +74,14 @@ class HelpScreen(ModalScreen[None]):
     ]
 
     def __init__(self, rows: Iterable[HelpRow], *, ascii: bool = False) -> None:  # noqa: A002
-        super().__init__()
+        # A scroll bar is drawn with half blocks.
+        super().__init__(classes="ascii" if ascii else None)
         self._rows = tuple(rows)
         self._ascii = ascii
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            search = Input(placeholder="type to search the keys; escape closes")
+            search = Input(placeholder="type to search the keys; escape closes", compact=True)
             search.cursor_blink = False
             yield search
             with VerticalScroll(can_focus=False):

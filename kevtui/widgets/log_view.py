@@ -41,7 +41,7 @@ class LogView(Widget, can_focus=True):
     DEFAULT_CSS = """
     LogView { layout: vertical; }
     LogView > .log-status { height: 1; width: 1fr; text-style: bold; }
-    LogView > Input { height: 1; border: none; padding: 0; display: none; }
+    LogView > Input { display: none; }
     LogView.searching > Input { display: block; }
     LogView.searching > .log-status { display: none; }
     """
@@ -82,7 +82,7 @@ class LogView(Widget, can_focus=True):
     def compose(self) -> ComposeResult:
         yield LogRows()
         yield Static(classes="log-status", markup=False)
-        search = Input(placeholder="search older lines: text, or ~regular expression")
+        search = Input(placeholder="search older lines: text, or ~regular expression", compact=True)
         search.cursor_blink = False
         search.can_focus = False
         yield search
@@ -268,6 +268,12 @@ class LogView(Widget, can_focus=True):
             self._note = f"{len(lines):,} line{'s' if len(lines) != 1 else ''} copied"
             self._selection = None
             self._show()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "leave":
+            # With nothing to leave, escape is for whoever holds the pane.
+            return self.has_class("searching") or bool(self._query or self._selection or self._search_task)
+        return super().check_action(action, parameters)
 
     def action_leave(self) -> None:
         self._stop_search()

@@ -118,6 +118,21 @@ async def test_selected_lines_are_copied_as_text(log: Path) -> None:
         assert app.clipboard == "step 998\nstep 999\nstep 1000"
 
 
+async def test_escape_leaves_search_and_selection_and_then_is_for_the_app(log: Path) -> None:
+    app = LogApp(log)
+    left = []
+    app.bind("escape", "left")
+    app.action_left = lambda: left.append(True)  # type: ignore[attr-defined]
+    async with app.run_test(size=(60, 11)) as pilot:
+        await until(pilot, lambda: shown(app)[-1:] == ["step 1000"])
+        await pilot.press("v", "escape")
+        await until(pilot, lambda: not any(row.selected for row in app.query_one(LogRows).rows))
+        await pilot.press("slash", "escape")
+        assert not app.query_one(LogView).has_class("searching") and not left
+        await pilot.press("escape")
+        assert left == [True]
+
+
 async def test_hostile_lines_are_shown_escaped_and_never_as_markup(tmp_path: Path) -> None:
     path = tmp_path / "train.log"
     path.write_bytes(b"[bold]x[/] [@click=app.quit]go[/]\n\x1b]0;t\x07\rzur\xc3\xbcck \xff\n" + b"#" * 10_000_000)
