@@ -1,0 +1,154 @@
+"""The dashboard: a screen over a stream of Snapshots.
+
+Until the first frame nothing but Textual and the standard library is imported: the source, with all that reads and
+checks files, is opened by a thread after it.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.app import App
+from textual.message import Message
+
+from kevtui import themes
+from kevtui.feed import Feed, SnapshotSource
+from kevtui.keymap import BINDINGS, Binding
+from kevtui.observe.snapshot import Snapshot
+from kevtui.screens.watch import WatchScreen
+from kevtui.widgets.ink import Ink
+
+__all__ = ["KevApp", "Options", "SnapshotSource", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the screen should look. `mouse` None: on, except over SSH, where every move of the pointer is bytes."""
+
+    theme: str | None = None
+    ascii: bool = False
+    mouse: bool | None = None
+    panel: str | None = None
+
+
+class KevApp(App[int]):
+    """Shows what `open_source` yields until it is told to quit."""
+
+    CSS_PATH = Path(__file__).parent / "look.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS = []  # noqa: RUF012  the one table has them all
+
+    class Arrived(Message):
+        """A Snapshot was taken."""
+
+        def __init__(self, snapshot: Snapshot) -> None:
+            self.snapshot = snapshot
+            super().__init__()
+
+    class SourceFailed(Message):
+        """The source raised; nothing more will come."""
+
+        def __init__(self, error: Exception) -> None:
+            self.error = error
+            super().__init__()
+
+    def __init__(
+        self,
+        open_source: Callable[[], SnapshotSource],
+        *,
+        title: str,
+        options: Options = Options(),
+    ) -> None:
+        without_colour = "NO_COLOR" in os.environ
+        # Textual turns colours to greys unless it is told that the theme is the terminal's own.
+        super().__init__(ansi_color=True if without_colour else None)
+        self.animation_level = "none"
+        self.options = options
+        self._complaint = ""
+        self._palette = self._first_palette(themes.WITHOUT_COLOUR if without_colour else options.theme)
+        self.ink = Ink(self._palette, ascii_only=options.ascii)
+        self.bindings_table: tuple[Binding, ...] = BINDINGS
+        for binding in self.bindings_table:
+            self.bind(",".join(binding.keys), binding.action, description=binding.verb, show=False)
+        self._use(self._palette)
+        self._watch = WatchScreen(self.ink, self.bindings_table, title=title, panel=options.panel)
+        self._feed = Feed(open_source, self._deliver, self._fail)
+        self.failure: Exception | None = None
+
+    def get_default_screen(self) -> WatchScreen:
+        return self._watch
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._feed.start)
+        if self._complaint:
+            self.notify(self._complaint, severity="warning", markup=False)
+
+    def on_unmount(self) -> None:
+        self._feed.stop()
+
+    # ------------------------------------------------------------------------------ Snapshots
+
+    def _deliver(self, snapshot: Snapshot) -> None:
+        self.post_message(self.Arrived(snapshot))
+
+    def _fail(self, error: Exception) -> None:
+        self.post_message(self.SourceFailed(error))
+
+    def on_kev_app_arrived(self, message: Arrived) -> None:
+        self._watch.show(message.snapshot)
+
+    def on_kev_app_source_failed(self, message: SourceFailed) -> None:
+        self.failure = message.error
+        self.exit(1)
+
+    def on_app_focus(self) -> None:
+        self._feed.slow_down(False)
+
+    def on_app_blur(self) -> None:
+        self._feed.slow_down(True)
+
+    # ------------------------------------------------------------------------------ themes
+
+    def _first_palette(self, name: str | None) -> themes.Palette:
+        try:
+            return themes.load(name or themes.DEFAULT)
+        except themes.BadTheme as error:
+            self._complaint = str(error)
+            return themes.load(themes.DEFAULT, [themes.directories()[-1]])
+
+    def _use(self, palette: themes.Palette) -> None:
+        self._palette = palette
+        theme = palette.as_textual()
+        self.register_theme(theme)
+        self.theme = theme.name
+
+    def action_next_theme(self) -> None:
+        names = themes.names()
+        here = names.index(self._palette.name) if self._palette.name in names else -1
+        for step in range(1, len(names) + 1):
+            name = names[(here + step) % len(names)]
+            try:
+                palette = themes.load(name)
+            except themes.BadTheme as error:
+                self.notify(str(error), severity="warning", markup=False)
+                continue
+            self.ink.use(palette)
+            self._use(palette)
+            self._watch.forget_shown()
+            self.notify(palette.label, markup=False, timeout=2)
+            return
+
+    def action_redraw(self) -> None:
+        """Everything again, for a terminal that something else has written on."""
+        self.refresh(layout=True)
+
+
+def run(open_source: Callable[[], SnapshotSource], *, title: str, options: Options = Options()) -> int:
+    """Show the dashboard until the user leaves; the exit code. What the source raised is raised again, after it."""
+    over_ssh = bool(os.environ.get("SSH_TTY") or os.environ.get("SSH_CONNECTION"))
+    app = KevApp(open_source, title=title, options=options)
+    code = app.run(mouse=not over_ssh if options.mouse is None else options.mouse)
+    if app.failure is not None:
+        raise app.failure
+    return code or app.return_code or 0

@@ -1,0 +1,96 @@
+"""The thread between observing and painting: one Snapshot at a time, and no more than can be looked at."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from kevtui.observe.snapshot import Snapshot
+
+
+class SnapshotSource(Protocol):
+    """Where Snapshots come from."""
+
+    def observe(self) -> Snapshot:
+        """What is known now."""
+        ...
+
+    def wait(self, timeout_s: float) -> bool:
+        """Block until something may have changed, at most `timeout_s`; true if so."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and threads."""
+        ...
+
+
+IDLE_S = 5.0
+"""Without any change a Snapshot is taken this often: ages grow, and no age is shown more finely."""
+
+BURST = 3
+"""So many changes are handed over at once before the pace below sets in: a single change is seen without delay."""
+
+INTERVAL_S = 1.0
+UNFOCUSED = 2.0
+"""Nobody looks at a terminal without the focus: half the pace."""
+
+
+class Pace:
+    """A token bucket: `BURST` at once, then one an interval."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._tokens = float(BURST)
+        self._at = monotonic()
+        self.factor = 1.0
+
+    @property
+    def interval_s(self) -> float:
+        return INTERVAL_S * self.factor
+
+    def delay_s(self) -> float:
+        """Take a token; the seconds to wait until it is there."""
+        now = self._monotonic()
+        self._tokens = min(float(BURST), self._tokens + (now - self._at) / self.interval_s)
+        self._at = now
+        self._tokens -= 1.0
+        return max(0.0, -self._tokens * self.interval_s)
+
+
+class Feed(threading.Thread):
+    """Opens the source, then observes and waits until stopped. The two callables must be safe to call from a thread."""
+
+    def __init__(
+        self,
+        open_source: Callable[[], SnapshotSource],
+        deliver: Callable[[Snapshot], object],
+        fail: Callable[[Exception], object],
+    ) -> None:
+        # A daemon, so that a source that hangs on a dead network volume cannot keep the program from ending.
+        super().__init__(name="feed", daemon=True)
+        self._open_source = open_source
+        self._deliver = deliver
+        self._fail = fail
+        self._stopping = threading.Event()
+        self._pace = Pace()
+
+    def slow_down(self, slower: bool) -> None:
+        self._pace.factor = UNFOCUSED if slower else 1.0
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def run(self) -> None:
+        try:
+            source = self._open_source()
+            try:
+                while not self._stopping.is_set():
+                    self._deliver(source.observe())
+                    source.wait(IDLE_S * self._pace.factor)
+                    self._stopping.wait(self._pace.delay_s())
+            finally:
+                source.close()
+        except Exception as error:
+            # Handed over whole: the screen ends in good order before anything is said about it.
+            if not self._stopping.is_set():
+                self._fail(error)

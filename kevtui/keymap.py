@@ -1,0 +1,132 @@
+"""The one table of key bindings: the keys, the footer, the help, the palette and the README all come from it.
+
+A verb that spends or destroys has `danger` set and sits on a capital letter; none does here.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+
+class BadKeymap(ValueError):
+    """A remapping that cannot be meant; `str()` of it is one line that names the ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    id: str
+    keys: tuple[str, ...]
+    """As Textual names keys: "question_mark", "ctrl+p"."""
+    verb: str
+    """One word or two, for the footer and the palette."""
+    text: str
+    """What it does, for the help."""
+    action: str
+    group: str
+    danger: bool = False
+    footer: bool = False
+
+    @property
+    def label(self) -> str:
+        return " ".join(readable(key) for key in self.keys)
+
+
+PANELS = "Panels"
+WITHIN = "In a panel"
+LOOKS = "Screen"
+
+BINDINGS: tuple[Binding, ...] = (
+    Binding("details", ("enter",), "details", "Everything known of the row under the cursor", "screen.details", WITHIN,
+            footer=True),
+    Binding("log", ("l",), "log", "The log of the trial under the cursor, from its end", "screen.log", WITHIN,
+            footer=True),
+    Binding("filter", ("slash",), "filter", "Show only trials that hold all the words typed (!word: that do not)",
+            "screen.filter", WITHIN, footer=True),
+    Binding("sort", ("s",), "sort", "Sort the trials by the next column", "screen.sort", WITHIN, footer=True),
+    Binding("zoom", ("z",), "zoom", "Give the focused panel the whole screen, or give it back", "screen.zoom", PANELS,
+            footer=True),
+    Binding("next_panel", ("tab",), "next", "Go to the next panel", "screen.next_panel(1)", PANELS, footer=True),
+    Binding("previous_panel", ("shift+tab",), "previous", "Go to the panel before", "screen.next_panel(-1)", PANELS),
+    Binding("readout", ("o",), "read-out", "Show the read-out alone", "screen.only('readout')", PANELS, footer=True),
+    Binding("events", ("e",), "events", "Show the events alone", "screen.only('events')", PANELS, footer=True),
+    Binding("panel_1", ("1",), "studies", "Go to the studies", "screen.jump('studies')", PANELS),
+    Binding("panel_2", ("2",), "money", "Go to the money", "screen.jump('money')", PANELS),
+    Binding("panel_3", ("3",), "reads", "Go to the reads", "screen.jump('reads')", PANELS),
+    Binding("panel_4", ("4",), "read-out", "Go to the read-out", "screen.jump('readout')", PANELS),
+    Binding("panel_5", ("5",), "verdicts", "Go to the verdicts", "screen.jump('verdicts')", PANELS),
+    Binding("panel_6", ("6",), "events", "Go to the events", "screen.jump('events')", PANELS),
+    Binding("panel_7", ("7",), "leases", "Go to the leases", "screen.jump('leases')", PANELS),
+    Binding("panel_8", ("8",), "attention", "Go to what needs attention", "screen.jump('attention')", PANELS),
+    Binding("panel_9", ("9",), "plot", "Go to the curves of the trial", "screen.jump('plot')", PANELS),
+    Binding("up", ("up", "k"), "up", "One row up", "screen.move(-1)", WITHIN),
+    Binding("down", ("down", "j"), "down", "One row down", "screen.move(1)", WITHIN),
+    Binding("page_up", ("pageup",), "page up", "One page up", "screen.page(-1)", WITHIN),
+    Binding("page_down", ("pagedown",), "page down", "One page down", "screen.page(1)", WITHIN),
+    Binding("first", ("home", "g"), "first", "To the first row", "screen.move(-1000000)", WITHIN),
+    Binding("last", ("end",), "last", "To the last row", "screen.move(1000000)", WITHIN),
+    Binding("copy", ("y",), "copy", "Copy the row under the cursor to the clipboard of your terminal", "screen.copy",
+            WITHIN),
+    Binding("back", ("escape",), "back", "Leave log, filter or zoom, one after the other", "screen.back", PANELS),
+    Binding("theme", ("t",), "theme", "The next colour theme", "app.next_theme", LOOKS),
+    Binding("redraw", ("ctrl+l",), "redraw", "Paint the whole screen again", "app.redraw", LOOKS),
+    Binding("help", ("question_mark",), "help", "All keys", "screen.help", LOOKS, footer=True),
+    Binding("palette", ("ctrl+p",), "palette", "Find a command by its name", "screen.palette", LOOKS, footer=True),
+    Binding("quit", ("q",), "quit", "Leave; nothing that is watched notices", "app.quit", LOOKS, footer=True),
+)  # fmt: skip
+
+_SIGNS = {
+    "slash": "/",
+    "question_mark": "?",
+    "escape": "esc",
+    "pageup": "page up",
+    "pagedown": "page down",
+    "up": "↑",
+    "down": "↓",
+}
+
+
+def readable(key: str) -> str:
+    """A key as it is written on a keyboard: "?" for "question_mark"."""
+    return _SIGNS.get(key, key)
+
+
+def remap(
+    overrides: Mapping[str, Iterable[str] | str], bindings: tuple[Binding, ...] = BINDINGS
+) -> tuple[Binding, ...]:
+    """The table with other keys for some ids. A string may hold several keys, comma-separated.
+
+    Raises BadKeymap for an id that is not in the table, for no key at all, and for a key given to two ids.
+    """
+    known = {binding.id for binding in bindings}
+    for name in overrides:
+        if name not in known:
+            raise BadKeymap(f"keys.{name}: no such binding; there are {', '.join(sorted(known))}")
+    changed = []
+    for binding in bindings:
+        if binding.id in overrides:
+            value = overrides[binding.id]
+            keys = value.split(",") if isinstance(value, str) else list(value)
+            binding = replace(binding, keys=tuple(key.strip() for key in keys if key.strip()))
+            if not binding.keys:
+                raise BadKeymap(f"keys.{binding.id}: no key; give at least one")
+        changed.append(binding)
+    return check(tuple(changed))
+
+
+def check(bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
+    """`bindings`, unless a key or an id is there twice. Raises BadKeymap naming both."""
+    owners: dict[str, str] = {}
+    for binding in bindings:
+        for key in binding.keys:
+            if key in owners:
+                raise BadKeymap(f"keys.{binding.id}: {readable(key)} is already the key of {owners[key]}")
+            owners[key] = binding.id
+    return bindings
+
+
+def markdown(bindings: tuple[Binding, ...] = BINDINGS) -> str:
+    """The table as the README shows it."""
+    rows = ["| key | what it does |", "| --- | --- |"]
+    for binding in bindings:
+        keys = " or ".join(f"`{readable(key)}`" for key in binding.keys)
+        rows.append(f"| {keys} | {binding.text} |")
+    return "\n".join(rows) + "\n"

@@ -1,0 +1,42 @@
+"""What is wrong: alerts, the most severe first, then files that cannot be believed."""
+
+from kevtui import format as figures
+from kevtui import glyphs
+from kevtui.observe.snapshot import Alert, Finding, Snapshot
+from kevtui.widgets.line import Line, Role
+from kevtui.widgets.panel import Painting, Panel, Row, View
+from kevtui.widgets.state import SEVERITY_ROLE, URGENCY
+
+_WORD = 9
+"""Cells for the widest severity word, "critical", and a blank."""
+
+
+class AttentionPanel(Panel):
+    NAME = "Attention"
+
+    def paint(self, snapshot: Snapshot, view: View) -> Painting:
+        alerts = sorted(snapshot.alerts, key=lambda alert: URGENCY[alert.severity])
+        subject = min(max((len(alert.subject) for alert in alerts), default=0), view.width // 4)
+        rows = [Row.of(_alert(alert, subject, view), f"alert {alert.code} {alert.subject}") for alert in alerts]
+        rows += [Row.of(_finding(finding, view), f"finding {finding.path}") for finding in snapshot.findings]
+        return Painting(rows, note=f" · {len(rows)}" if len(rows) > 1 else "")
+
+    def has_nothing(self, snapshot: Snapshot) -> bool:
+        return not snapshot.alerts and not snapshot.findings
+
+
+def _alert(alert: Alert, subject: int, view: View) -> Line:
+    role = SEVERITY_ROLE[alert.severity]
+    pen = view.pen().gap(1 if view.narrow else 0).add(f"{glyphs.SEVERITY[alert.severity]} ", role)
+    pen.add(alert.severity.value, role, width=_WORD)
+    if subject:
+        pen.add(alert.subject, Role.STRONG, width=subject).gap(2)
+    return pen.add(alert.text).line()
+
+
+def _finding(finding: Finding, view: View) -> Line:
+    pen = view.pen().gap(1 if view.narrow else 0).add(f"{glyphs.BAD} ", Role.BAD).add("damaged", Role.BAD, width=_WORD)
+    pen.add(f"{finding.path}  ", Role.STRONG).add(finding.reason)
+    if finding.last_good_age_s is not None:
+        pen.add(f"; shown as it was {figures.age(finding.last_good_age_s)} ago", Role.DIM)
+    return pen.line()

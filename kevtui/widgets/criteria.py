@@ -1,0 +1,87 @@
+"""Criteria as a table: the verdict first, then the comparison that was registered, then what it was made from."""
+
+from dataclasses import dataclass
+
+from kevtui import format as figures
+from kevtui import glyphs
+from kevtui.observe.snapshot import Criterion
+from kevtui.widgets.line import Line, Role
+from kevtui.widgets.panel import View
+from kevtui.widgets.state import VERDICT_ROLE
+
+_VERDICT, _KIND, _NUMBER, _NEED, _INTERVAL = 11, 13, 9, 10, 20
+
+
+_SIGN = {"<=": "≤", ">=": "≥"}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """How many cells the name has, and which of the columns on the right there is room for."""
+
+    name: int
+    kind: bool
+    operands: bool
+    interval: bool
+
+    @classmethod
+    def fit(cls, criteria: list[Criterion], width: int) -> "Columns":
+        wanted = max((len(criterion.name) for criterion in criteria), default=9)
+        left = width - _VERDICT - 2 * (_NUMBER + 1) - _NEED + _NUMBER - min(wanted, 24)
+        kind = left >= _KIND
+        left -= _KIND if kind else 0
+        has_interval = any(criterion.lower is not None or criterion.upper is not None for criterion in criteria)
+        interval = has_interval and left >= _INTERVAL
+        left -= _INTERVAL if interval else 0
+        has_operands = any(c.candidate is not None or c.parent is not None for c in criteria)
+        operands = has_operands and left >= 3 * _NUMBER
+        left -= 3 * _NUMBER if operands else 0
+        return cls(max(8, min(wanted, min(wanted, 24) + max(0, left))), kind, operands, interval)
+
+
+def heading(columns: Columns, view: View, indent: int = 0) -> Line:
+    pen = view.pen().gap(indent).add("verdict", Role.DIM, width=_VERDICT)
+    if columns.kind:
+        pen.add("kind", Role.DIM, width=_KIND)
+    pen.add("criterion", Role.DIM, width=columns.name).gap()
+    pen.add("value", Role.DIM, width=_NUMBER, right=True).gap().add("needs", Role.DIM, width=_NEED)
+    if columns.operands:
+        for title in ("candidate", "parent", "Δ"):
+            pen.add(title, Role.DIM, width=_NUMBER, right=True)
+    if columns.interval:
+        pen.add("interval", Role.DIM, width=_INTERVAL, right=True)
+    return pen.line()
+
+
+def line(criterion: Criterion, columns: Columns, view: View, indent: int = 0) -> Line:
+    role = VERDICT_ROLE[criterion.verdict]
+    pen = view.pen().gap(indent)
+    pen.add(f"{glyphs.VERDICT[criterion.verdict]} {criterion.verdict}", role, width=_VERDICT)
+    primary = criterion.kind == "primary"
+    if columns.kind:
+        pen.add(criterion.kind, Role.ACCENT if primary else Role.DIM, width=_KIND)
+    pen.add(criterion.name, Role.STRONG if primary else Role.TEXT, width=columns.name).gap()
+    value_role = role if criterion.value is not None else Role.DIM
+    pen.add(number(criterion.value), value_role, width=_NUMBER, right=True).gap()
+    pen.add(f"{_SIGN.get(criterion.op, criterion.op)} {number(criterion.threshold)}".strip(), Role.DIM, width=_NEED)
+    if columns.operands:
+        pen.add(number(criterion.candidate), width=_NUMBER, right=True)
+        pen.add(number(criterion.parent), width=_NUMBER, right=True)
+        pen.add(number(criterion.delta, signed=True), width=_NUMBER, right=True)
+    if columns.interval:
+        pen.add(interval(criterion.lower, criterion.upper), width=_INTERVAL, right=True)
+    return pen.line()
+
+
+def number(value: float | None, *, signed: bool = False) -> str:
+    """Four decimals, which is what registered thresholds have; a real minus sign; missing as missing."""
+    if value is None:
+        return figures.MISSING
+    text = f"{value:+.4f}" if signed else f"{value:.4f}"
+    return text.replace("-", "−")
+
+
+def interval(lower: float | None, upper: float | None) -> str:
+    if lower is None and upper is None:
+        return figures.MISSING
+    return f"[{number(lower, signed=True)}, {number(upper, signed=True)}]"

@@ -1,0 +1,123 @@
+"""The strip at the top: what is watched, how, and whether what is shown can be believed to be fresh."""
+
+from datetime import datetime
+
+from kevtui import format as figures
+from kevtui import glyphs
+from kevtui.observe.snapshot import Snapshot, Watcher, WatcherState
+from kevtui.widgets.ink import Ink
+from kevtui.widgets.line import Line, Pen, Role
+from kevtui.widgets.panel import Painting, Panel, Row, View
+from kevtui.widgets.state import counts
+
+MODE = "READ-ONLY"
+
+_WATCHER_ROLE = {
+    WatcherState.ALIVE: Role.GOOD,
+    WatcherState.LATE: Role.WARN,
+    WatcherState.DOWN: Role.BAD,
+    WatcherState.FINISHED: Role.GOOD,
+    WatcherState.NONE: Role.DIM,
+}
+_GAP = 3
+
+
+class Header(Panel, can_focus=False):
+    """One line, and in the phone form a second one with how many trials are in which state."""
+
+    def __init__(self, ink: Ink, *, id: str, title: str) -> None:  # noqa: A002
+        super().__init__(ink, id=id)
+        self._title_text = title
+        self._moved_at: datetime | None = None
+
+    def show(self, snapshot: Snapshot) -> None:
+        if snapshot.changed or self._moved_at is None:
+            self._moved_at = snapshot.taken_at
+        super().show(snapshot)
+
+    def paint(self, snapshot: Snapshot, view: View) -> Painting:
+        rows = [Row.of(strip(snapshot, self._moved_at, view))]
+        if view.narrow and view.height > 1:
+            rows.append(Row.of(tally(snapshot, view)))
+        return Painting(rows)
+
+    def head(self, view: View) -> tuple[Line, ...]:
+        pen = view.pen().gap().add(self._title_text, Role.STRONG)
+        return (_right(pen, [(MODE, Role.ACCENT)]),)
+
+    def _make_painting(self) -> Painting:
+        painting = super()._make_painting()
+        return painting if self.snapshot is not None else Painting(rows=[Row.of(line) for line in painting.head])
+
+
+def strip(snapshot: Snapshot, moved_at: datetime | None, view: View) -> Line:
+    pen = view.pen().gap().add(snapshot.title, Role.STRONG)
+    right = [*_marks(snapshot), (MODE, Role.ACCENT)]
+    if moved_at is not None:
+        # A clock would tick for nothing; the moment of the last change also says how long it has been quiet.
+        label = "" if view.narrow else "last change "
+        right.append((f"{label}{figures.clock(moved_at)}", Role.DIM))
+    reserved = sum(pen.measure(text) + 2 for text, _ in right)
+    for parts in [_watcher(snapshot.watcher), _reading(snapshot)] if not view.narrow else [_reading(snapshot)]:
+        size = sum(pen.measure(text) for text, _ in parts) + _GAP
+        if size <= pen.left - reserved:
+            pen.gap(_GAP)
+            for text, role in parts:
+                pen.add(text, role)
+    return _right(pen, right)
+
+
+def tally(snapshot: Snapshot, view: View) -> Line:
+    """How many trials are in which state, what is wrong first."""
+    pen = view.pen().gap()
+    for glyph, word, role, number in counts(snapshot):
+        if not pen.fits(f"{glyph} {number} {word}"):
+            break
+        pen.add(f"{glyph} {number} ", role).add(word).gap(2)
+    if snapshot.watcher.state is not WatcherState.NONE:
+        parts = _watcher(snapshot.watcher)
+        if pen.fits(*(text for text, _ in parts)):
+            for text, role in parts:
+                pen.add(text, role)
+    return pen.line()
+
+
+def _watcher(watcher: Watcher) -> list[tuple[str, Role]]:
+    if watcher.state is WatcherState.NONE:
+        return [("no watcher", Role.DIM)]
+    role = _WATCHER_ROLE[watcher.state]
+    words = "" if watcher.state is WatcherState.ALIVE else f"{watcher.state} "
+    age = figures.age(watcher.age_s) if watcher.age_s is not None else ""
+    return [("watcher ", Role.DIM), (f"{glyphs.WATCHER[watcher.state]} ", role), (f"{words}{age}".strip(), role)]
+
+
+def _reading(snapshot: Snapshot) -> list[tuple[str, Role]]:
+    money = snapshot.money
+    if money.reading_age_s is None:
+        return [("reading ", Role.DIM), (figures.MISSING, Role.DIM)]
+    role = Role.BAD if money.reading_stale else Role.TEXT
+    return [
+        ("reading ", Role.DIM),
+        (figures.age(money.reading_age_s) + (" stale" if money.reading_stale else ""), role),
+    ]
+
+
+def _marks(snapshot: Snapshot) -> list[tuple[str, Role]]:
+    marks = []
+    if snapshot.polling:
+        marks.append((snapshot.polling, Role.DIM))
+    if snapshot.sample:
+        marks.append(("SAMPLE", Role.WARN))
+    if snapshot.money.simulated:
+        marks.append(("SIMULATED MONEY", Role.WARN))
+    return marks
+
+
+def _right(pen: Pen, parts: list[tuple[str, Role]]) -> Line:
+    """`parts` at the right edge; the first ones go where there is no room for all."""
+    while parts and sum(pen.measure(text) + 2 for text, _ in parts) > pen.left:
+        parts = parts[1:]
+    pen.to(pen.width - sum(pen.measure(text) + 2 for text, _ in parts))
+    for text, role in parts:
+        pen.gap().add(text, role).gap()
+    return pen.line()

@@ -1,0 +1,56 @@
+"""Who holds each trial: the age of the heartbeat, whose it is, and how far the two clocks are apart."""
+
+from collections.abc import Callable
+
+from kevtui import format as figures
+from kevtui import glyphs
+from kevtui.observe.snapshot import Lease, Snapshot
+from kevtui.widgets.line import Line, Role
+from kevtui.widgets.panel import Painting, Panel, Row, View
+from kevtui.widgets.state import LEASE_ROLE
+
+_STATE, _AGE = 14, 7
+
+
+class LeasesPanel(Panel):
+    NAME = "Leases"
+
+    def paint(self, snapshot: Snapshot, view: View) -> Painting:
+        name = max((len(lease.trial) for lease in snapshot.leases), default=0)
+        name = min(max(name, 8), max(8, view.width // 3))
+        rows = [Row(lease.trial, _painter(lease, name, view)) for lease in snapshot.leases]
+        return Painting(rows, self._head(name, view))
+
+    def has_nothing(self, snapshot: Snapshot) -> bool:
+        return not snapshot.leases
+
+    def head(self, view: View) -> tuple[Line, ...]:
+        return self._head(max(8, view.width // 3), view)
+
+    def _head(self, name: int, view: View) -> tuple[Line, ...]:
+        pen = view.pen().add("trial", Role.DIM, width=name).gap(2).add("state", Role.DIM, width=_STATE)
+        pen.add("beat", Role.DIM, width=_AGE, right=True).gap().add("stamp", Role.DIM, width=_AGE, right=True).gap(2)
+        return (pen.add("nonce", Role.DIM, width=9).add("skew", Role.DIM, width=6, right=True).line(),)
+
+
+def _painter(lease: Lease, name: int, view: View) -> Callable[[], Line]:
+    def paint() -> Line:
+        role = LEASE_ROLE[lease.state]
+        pen = view.pen().add(lease.trial, width=name).gap(2)
+        pen.add(f"{glyphs.LEASE[lease.state]} {lease.state}", role, width=_STATE)
+        pen.add(figures.age(lease.unchanged_s), width=_AGE, right=True).gap()
+        pen.add(figures.age(lease.stamp_age_s), Role.DIM, width=_AGE, right=True).gap(2)
+        match lease.nonce_matches:
+            case True:
+                pen.add("matches", Role.DIM, width=9)
+            case False:
+                pen.add("FOREIGN", Role.BAD, width=9)
+            case None:
+                pen.add(figures.MISSING, Role.DIM, width=9)
+        return pen.add(_skew(lease.skew_s), Role.DIM, width=6, right=True).line()
+
+    return paint
+
+
+def _skew(seconds: float | None) -> str:
+    return figures.MISSING if seconds is None else f"{seconds:+.0f} s".replace("-", "−")

@@ -1,0 +1,129 @@
+"""What came out: each arm's criteria, its temperature and where that came from, the candidate of each size."""
+
+from kevtui import format as figures
+from kevtui import glyphs
+from kevtui.observe.snapshot import Arm, Readout, Snapshot, Verdict
+from kevtui.widgets import criteria
+from kevtui.widgets.line import Line, Pen, Role
+from kevtui.widgets.panel import Painting, Panel, Row, View
+
+_MANY = 4
+"""More names than this are counted instead of listed."""
+
+
+class ReadoutPanel(Panel):
+    NAME = "Read-out"
+
+    def paint(self, snapshot: Snapshot, view: View) -> Painting:
+        readout = snapshot.readout
+        if readout is None:
+            return Painting([Row.of(view.pen().add("no round is registered here", Role.DIM).line())])
+        rows = [Row.of(candidates(readout, view), "candidates")]
+        if view.narrow:
+            rows += [Row.of(short(arm, view), f"arm {arm.name}") for arm in readout.arms]
+        else:
+            rows += _in_full(readout, view)
+        return Painting(rows, note=_source(readout))
+
+    def has_nothing(self, snapshot: Snapshot) -> bool:
+        return snapshot.readout is None
+
+
+def _in_full(readout: Readout, view: View) -> list[Row]:
+    every = [criterion for arm in readout.arms for criterion in arm.criteria]
+    columns = criteria.Columns.fit(every, view.width - 2)
+    rows = [Row.of(criteria.heading(columns, view, indent=2))] if every else []
+    for arm in readout.arms:
+        rows.append(Row.of(heading(arm, view), f"arm {arm.name}"))
+        rows += [
+            Row.of(criteria.line(criterion, columns, view, indent=2), f"{arm.name} {criterion.name}")
+            for criterion in arm.criteria
+        ]
+        if arm.missing:
+            rows.append(Row.of(_missing(arm, view), f"missing {arm.name}"))
+    return rows
+
+
+def heading(arm: Arm, view: View) -> Line:
+    pen = view.pen()
+    _verdict(pen, arm)
+    pen.add(arm.name, Role.STRONG)
+    if arm.size:
+        pen.add(f" {arm.size}", Role.DIM)
+    if arm.parent:
+        pen.add(f" against {arm.parent}", Role.DIM)
+    pen.add(f"  {summary(arm)}")
+    if not arm.selectable:
+        pen.add("  attribution only", Role.DIM)
+    _temperature(pen, arm)
+    return pen.line()
+
+
+def short(arm: Arm, view: View) -> Line:
+    """One line an arm: the verdict, how many pass, and the first criterion that does not."""
+    pen = view.pen().gap()
+    _verdict(pen, arm)
+    pen.add(arm.name, Role.STRONG).add(f"  {summary(arm)}")
+    failed = next((c for c in arm.criteria if c.verdict is Verdict.FAIL), None)
+    if failed is not None:
+        pen.add(f"  {glyphs.BAD} ", Role.BAD).add(failed.name)
+        pen.add(f" {criteria.number(failed.value)}", Role.BAD)
+        pen.add(f", needs {failed.op} {criteria.number(failed.threshold)}", Role.DIM)
+    elif arm.missing:
+        pen.add(f"  {len(arm.missing)} reads missing", Role.WARN)
+    return pen.line()
+
+
+def summary(arm: Arm) -> str:
+    if not arm.criteria:
+        return arm.note or "not read yet"
+    passed = sum(criterion.verdict is Verdict.PASS for criterion in arm.criteria)
+    return f"{passed} of {len(arm.criteria)} pass"
+
+
+def candidates(readout: Readout, view: View) -> Line:
+    pen = view.pen().gap(1 if view.narrow else 0)
+    if not readout.candidates:
+        return pen.add("candidate ", Role.DIM).add(figures.MISSING).line()
+    for size, arm in readout.candidates:
+        pen.add(f"candidate {size} ", Role.DIM).add(arm or "none", Role.GOOD if arm else Role.TEXT).gap(3)
+    missing = sum(len(arm.missing) for arm in readout.arms)
+    if missing:
+        pen.add(f"{missing} reads missing", Role.WARN)
+    return pen.line()
+
+
+def _verdict(pen: Pen, arm: Arm) -> None:
+    failed = any(criterion.verdict is Verdict.FAIL for criterion in arm.criteria)
+    if arm.passed:
+        pen.add(f"{glyphs.GOOD} passes ", Role.GOOD)
+    elif failed or (arm.passed is False and arm.complete):
+        pen.add(f"{glyphs.BAD} fails  ", Role.BAD)
+    else:
+        pen.add(f"{glyphs.NOTHING} open   ", Role.WARN if arm.criteria else Role.DIM)
+
+
+def _temperature(pen: Pen, arm: Arm) -> None:
+    if arm.temperature is None:
+        return
+    pen.add("  T ", Role.DIM).add(f"{arm.temperature:.2f}")
+    if arm.temperature_low is not None and arm.temperature_high is not None:
+        pen.add(f" [{arm.temperature_low:.2f}, {arm.temperature_high:.2f}]", Role.DIM)
+    if arm.temperature_source:
+        pen.add(f" from {arm.temperature_source}", Role.DIM)
+    if arm.in_distribution:
+        pen.add(" (in distribution)", Role.WARN)
+
+
+def _missing(arm: Arm, view: View) -> Line:
+    listed = ", ".join(arm.missing) if len(arm.missing) <= _MANY else f"{', '.join(arm.missing[:_MANY])}, …"
+    pen = view.pen().gap(2).add(f"{glyphs.NOTHING} missing", Role.WARN, width=9)
+    return pen.gap().add(f"{len(arm.missing)} reads: {listed}", Role.DIM).line()
+
+
+def _source(readout: Readout) -> str:
+    note = f" · round {readout.round}" if readout.round is not None else ""
+    if not readout.source:
+        return f"{note} · not read out yet"
+    age = f", {figures.age(readout.age_s)} ago" if readout.age_s is not None else ""
+    return f"{note} · {readout.source.rpartition('/')[2]}{age}"

@@ -1,0 +1,86 @@
+"""Which reads are there: one row an arm or parent, one column a read tag."""
+
+from collections import Counter
+
+from kevtui import format as figures
+from kevtui import glyphs
+from kevtui.observe.snapshot import ReadCell, Reads, ReadState, Snapshot
+from kevtui.widgets.line import Line, Role
+from kevtui.widgets.panel import Painting, Panel, Row, View
+
+ROLE = {
+    ReadState.ABSENT: Role.DIM,
+    ReadState.IN_FLIGHT: Role.ACCENT,
+    ReadState.OVERDUE: Role.WARN,
+    ReadState.LANDED: Role.GOOD,
+    ReadState.FAILED: Role.BAD,
+}
+_LEGEND_ORDER = (ReadState.FAILED, ReadState.OVERDUE, ReadState.IN_FLIGHT, ReadState.LANDED, ReadState.ABSENT)
+_WIDEST_TAG = 12
+
+
+class ReadsPanel(Panel):
+    NAME = "Reads"
+
+    def paint(self, snapshot: Snapshot, view: View) -> Painting:
+        reads = snapshot.reads
+        cells = {(cell.owner, cell.tag): cell for cell in reads.cells}
+        name = min(max((len(owner) for owner in reads.owners), default=4), max(6, view.width // 4))
+        tags = tag_widths(reads, view.width - name)
+        rows = [Row.of(_row(owner, reads, cells, name, tags, view), owner) for owner in reads.owners]
+        return Painting(rows, (legend(reads, view), _tags(reads, name, tags, view)))
+
+    def has_nothing(self, snapshot: Snapshot) -> bool:
+        return not snapshot.reads.owners
+
+
+def legend(reads: Reads, view: View) -> Line:
+    """Each sign with its word and how many there are, what is wrong first."""
+    tally = Counter(cell.state for cell in reads.cells)
+    tally[ReadState.ABSENT] += len(reads.owners) * len(reads.tags) - len(reads.cells)
+    pen = view.pen()
+    for state in _LEGEND_ORDER:
+        if tally[state] > 0:
+            pen.add(f"{glyphs.READ[state]} ", ROLE[state]).add(f"{tally[state]} {state}", Role.DIM).gap(2)
+    return pen.line()
+
+
+def tag_widths(reads: Reads, room: int) -> list[int]:
+    """Cells for each tag: its length where there is room, the longest cut first where there is not."""
+    widths = [max(2, min(len(tag), _WIDEST_TAG)) for tag in reads.tags]
+    while sum(widths) + len(widths) > room and max(widths, default=0) > 3:
+        widths[widths.index(max(widths))] -= 1
+    spare = room - sum(widths) - len(widths)
+    # Room for a remark such as "◐ 12/40" or "▲ 90 min", where the tags themselves are short.
+    for i, width in enumerate(widths):
+        more = max(0, min(spare, 8 - width))
+        widths[i] += more
+        spare -= more
+    return widths
+
+
+def _tags(reads: Reads, name: int, widths: list[int], view: View) -> Line:
+    pen = view.pen().add("arm", Role.DIM, width=name)
+    for text, tag in zip(reads.tags, widths, strict=True):
+        pen.gap().add(text, Role.DIM, width=tag)
+    return pen.line()
+
+
+def _row(
+    owner: str, reads: Reads, cells: dict[tuple[str, str], ReadCell], name: int, widths: list[int], view: View
+) -> Line:
+    pen = view.pen().add(owner, width=name)
+    for text, tag in zip(reads.tags, widths, strict=True):
+        cell = cells.get((owner, text))
+        state = cell.state if cell else ReadState.ABSENT
+        pen.gap().add(f"{glyphs.READ[state]} {_remark(cell, tag - 2)}".rstrip(), ROLE[state], width=tag)
+    return pen.line()
+
+
+def _remark(cell: ReadCell | None, room: int) -> str:
+    if cell is None or cell.state not in (ReadState.IN_FLIGHT, ReadState.OVERDUE):
+        return ""
+    for text in ("/".join(map(str, cell.progress)) if cell.progress else "", figures.age(cell.age_s)):
+        if text and text != figures.MISSING and len(text) <= room:
+            return text
+    return ""
