@@ -123,6 +123,16 @@ class KevApp(App[int]):
         self.register_theme(theme)
         self.theme = theme.name
 
+    def action_use_theme(self, name: str) -> None:
+        try:
+            palette = themes.load(name)
+        except themes.BadTheme as error:
+            self.notify(str(error), severity="warning", markup=False)
+            return
+        self.ink.use(palette)
+        self._use(palette)
+        self._watch.forget_shown()
+
     def action_next_theme(self) -> None:
         names = themes.names()
         here = names.index(self._palette.name) if self._palette.name in names else -1
@@ -133,9 +143,7 @@ class KevApp(App[int]):
             except themes.BadTheme as error:
                 self.notify(str(error), severity="warning", markup=False)
                 continue
-            self.ink.use(palette)
-            self._use(palette)
-            self._watch.forget_shown()
+            self.action_use_theme(palette.name)
             self.notify(palette.label, markup=False, timeout=2)
             return
 

@@ -138,7 +138,7 @@ def _boxes(area: Region, contents: Mapping[str, int], log: bool) -> dict[str, Re
     if log:
         regions[LOG] = foot
         return regions
-    column = min(max(54, foot.width * 36 // 100), 66)
+    column = min(max(58, foot.width * 38 // 100), 70)
     if not right or not left:
         column = foot.width if left else 0
     regions |= _column(Region(foot.x, foot.y, column, foot.height), left, contents)

@@ -1,15 +1,18 @@
 """The one screen: every panel in its place, and what the keys do to them."""
 
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
+from textual.content import Content
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.screen import Screen
 from textual.widget import Widget
 
 from kevtui.keymap import Binding
-from kevtui.observe.snapshot import Snapshot
+from kevtui.observe.snapshot import Lease, Snapshot, Study, Trial
 from kevtui.screens import arrange as places
 from kevtui.widgets.attention import AttentionPanel
 from kevtui.widgets.events import EventsPanel
@@ -17,17 +20,25 @@ from kevtui.widgets.footer import Footer
 from kevtui.widgets.header import Header
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.leases import LeasesPanel
+from kevtui.widgets.line import text_of
 from kevtui.widgets.money import MoneyPanel
 from kevtui.widgets.panel import Panel
+from kevtui.widgets.plot import PlotPanel
 from kevtui.widgets.readout import ReadoutPanel
 from kevtui.widgets.reads import ReadsPanel
+from kevtui.widgets.state import lease_of
 from kevtui.widgets.studies import StudiesPanel
 from kevtui.widgets.verdicts import VerdictsPanel
+
+if TYPE_CHECKING:
+    from textual.widgets import Input
+
+PLOT_TITLE_WIDTH = places.PLOT_WIDTH - 6
 
 _ALWAYS = {places.HEADER, places.MONEY, places.STUDIES, places.FOOTER}
 """Panels that keep their place while there is nothing in them."""
 
-_FROM_THE_START = (places.MONEY, places.STUDIES, places.READS, places.EVENTS, places.READOUT)
+_FROM_THE_START = (places.MONEY, places.STUDIES, places.PLOT, places.READS, places.EVENTS, places.READOUT)
 """What the first frame lays out, before it is known what there is."""
 
 
@@ -61,11 +72,11 @@ class WatchScreen(Screen[None]):
         super().__init__()
         self.ink = ink
         self.bindings = bindings
-        self._title_text = title
         self.snapshot: Snapshot | None = None
         self.zoomed: str | None = panel
         self.log_open = False
         self.filtering = False
+        self._title_text = title
         self._contents: dict[str, int] = {}
         self._placed: dict[str, Region] = {}
         self._watch_layout = WatchLayout(self)
@@ -80,6 +91,7 @@ class WatchScreen(Screen[None]):
         yield AttentionPanel(self.ink, id=places.ATTENTION)
         yield MoneyPanel(self.ink, id=places.MONEY)
         yield StudiesPanel(self.ink, id=places.STUDIES)
+        yield PlotPanel(ascii=self.ink.ascii_only, id=places.PLOT)
         yield ReadsPanel(self.ink, id=places.READS)
         yield LeasesPanel(self.ink, id=places.LEASES)
         yield EventsPanel(self.ink, id=places.EVENTS)
@@ -106,23 +118,31 @@ class WatchScreen(Screen[None]):
         """The panel that has the focus."""
         return self.focused if isinstance(self.focused, Panel) else None
 
-    @property
-    def _reachable(self) -> Collection[str | None]:
-        return self._placed if self.zoomed is None else self._contents
-
     def show(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         for panel in self.panels:
             panel.snapshot = snapshot
-        for panel in self.panels:
             if panel.id in self._placed:
                 panel.show(snapshot)
+        self._show_curves()
         self._rearrange()
 
     def forget_shown(self) -> None:
         """Paint everything again, as after a change of theme."""
         for panel in self.panels:
             panel.forget_shown()
+
+    def on_panel_selected(self, message: Panel.Selected) -> None:
+        if message.panel is self.studies:
+            self._show_curves()
+
+    def _show_curves(self) -> None:
+        trial = self.studies.trial
+        plot = self.query_one(PlotPanel)
+        plot.show(trial)
+        title = self.ink.pen(PLOT_TITLE_WIDTH).add(f"9 {trial.id}" if trial else "9 Curves").line()
+        if plot.border_title != (content := Content(text_of(title))).markup:
+            plot.border_title = content
 
     # ------------------------------------------------------------------------------ places
 
@@ -142,20 +162,31 @@ class WatchScreen(Screen[None]):
         if regions == self._placed:
             return
         self._placed = regions
-        for panel in self.panels:
-            panel.display = panel.id in regions
+        for child in self.children:
+            child.display = child.id in regions
         self.refresh(layout=True)
 
     def _measure(self) -> dict[str, int]:
         if self.snapshot is None:
             return dict.fromkeys(_FROM_THE_START, 4)
-        return {
+        contents = {
             panel.id: panel.content_lines()
             for panel in self.panels
             if panel.id and (panel.id in _ALWAYS or not panel.has_nothing(self.snapshot))
         }
+        if any(trial.points for trial in self.snapshot.trials):
+            contents[places.PLOT] = 1
+        return contents
 
-    # ------------------------------------------------------------------------------ actions
+    @property
+    def _reachable(self) -> Collection[str | None]:
+        return self._placed if self.zoomed is None else self._contents
+
+    def _zoom(self, name: str | None) -> None:
+        self.zoomed = name
+        self._rearrange()
+
+    # ------------------------------------------------------------------------------ moving about
 
     def action_move(self, rows: int) -> None:
         if self.panel is not None:
@@ -167,40 +198,79 @@ class WatchScreen(Screen[None]):
 
     def action_next_panel(self, step: int) -> None:
         """Round the panels in reading order; while one is zoomed, the next one is zoomed in its place."""
-        there = [panel for panel in self.panels if panel.can_focus and panel.id in self._reachable]
+        there = [child for child in self.children if child.can_focus and child.id in self._reachable]
         if not there:
             return
-        here = there.index(self.panel) if self.panel in there else -1
+        here = there.index(self.focused) if self.focused in there else -1
         target = there[(here + step) % len(there)]
         if self.zoomed is not None:
-            self.zoomed = target.id
-            self._rearrange()
+            self._zoom(target.id)
         target.focus()
 
     def action_jump(self, name: str) -> None:
         """Focus the panel called `name`; one that has no place on this screen gets all of it."""
-        panel = self.query_one(f"#{name}", Panel)
-        if self.snapshot is not None and name not in _ALWAYS and panel.has_nothing(self.snapshot):
-            self.notify(f"{panel.NAME}: nothing there yet", markup=False, timeout=3)
+        if name not in self._contents:
+            self.notify(f"{name}: nothing there yet", markup=False, timeout=3)
             return
+        self._leave_log()
         if self.zoomed is not None or name not in self._placed:
-            self.zoomed = name
-            self._rearrange()
-        panel.focus()
+            self._zoom(name)
+        self.query_one(f"#{name}").focus()
 
     def action_only(self, name: str) -> None:
         """The panel called `name` alone, or everything again."""
         if self.zoomed == name:
-            self.action_zoom()
-            return
-        self.zoomed = name
-        self.action_jump(name)
+            self._zoom(None)
+        elif name in self._contents:
+            self._zoom(name)
+            self.action_jump(name)
+        else:
+            self.action_jump(name)
 
     def action_zoom(self) -> None:
-        if self.zoomed is None and self.panel is None:
-            return
-        self.zoomed = self.panel.id if self.zoomed is None and self.panel is not None else None
-        self._rearrange()
+        focused = self.focused.id if self.focused is not None else None
+        self._zoom(focused if self.zoomed is None else None)
+
+    def action_back(self) -> None:
+        """Leave one layer: the filter, the log, the zoom."""
+        if self.filtering or self.studies.filter:
+            self._leave_filter()
+            self.studies.set_filter("")
+            self._rearrange()
+        elif self.log_open:
+            self._leave_log()
+        elif self.zoomed is not None:
+            self._zoom(None)
+
+    # ------------------------------------------------------------------------------ filter, sort, copy
+
+    async def action_filter(self) -> None:
+        from textual.widgets import Input
+
+        if self.zoomed not in (None, places.STUDIES):
+            self._zoom(None)
+        if not self.filtering:
+            field = Input(self.studies.filter, placeholder="study, trial or state; !word leaves out", id=places.FILTER)
+            field.cursor_blink = False
+            self.filtering = True
+            await self.mount(field)
+            self._rearrange()
+        self.query_one(f"#{places.FILTER}").focus()
+
+    def on_input_changed(self, event: "Input.Changed") -> None:
+        if event.input.id == places.FILTER and self.filtering:
+            self.studies.set_filter(event.value)
+
+    def on_input_submitted(self, event: "Input.Submitted") -> None:
+        if event.input.id == places.FILTER:
+            self._leave_filter()
+
+    def _leave_filter(self) -> None:
+        if self.filtering:
+            self.filtering = False
+            self.query(f"#{places.FILTER}").remove()
+            self._rearrange()
+            self.studies.focus()
 
     def action_sort(self) -> None:
         self.studies.next_sort()
@@ -210,9 +280,70 @@ class WatchScreen(Screen[None]):
             self.app.copy_to_clipboard(text)
             self.notify("Copied the row under the cursor", timeout=2)
 
-    def action_back(self) -> None:
-        """Leave one layer: the filter, the zoom."""
-        if self.studies.filter:
-            self.studies.set_filter("")
-        elif self.zoomed is not None:
+    # ------------------------------------------------------------------------------ what opens over the panels
+
+    def _trial(self) -> Trial | None:
+        """The trial that is meant: under the cursor where rows are trials, else the one whose curves are shown."""
+        key = self.panel.key if isinstance(self.panel, LeasesPanel) else self.studies.key
+        trials = self.snapshot.trials if self.snapshot else ()
+        return next((trial for trial in trials if trial.id == key), None)
+
+    def action_details(self) -> None:
+        from kevtui.screens.details import DetailsScreen
+
+        if self.panel is not None and not isinstance(self.panel, StudiesPanel | LeasesPanel):
             self.action_zoom()
+            return
+        trial = self._trial()
+        if trial is None or self.snapshot is None:
+            self.notify("No trial here: nothing more is known of it", timeout=3)
+            return
+        self.app.push_screen(DetailsScreen(*_known(self.snapshot, trial), ascii=self.ink.ascii_only))
+
+    async def action_log(self) -> None:
+        """Open the log of the trial, or close the log that is open."""
+        from kevtui.widgets.log_view import LogView
+
+        if self.log_open:
+            self._leave_log()
+            return
+        trial = self._trial()
+        if trial is None or trial.log is None or self.snapshot is None:
+            self.notify("No log here" if trial is None else f"{trial.id}: no log yet", markup=False, timeout=3)
+            return
+        view = LogView(ascii=self.ink.ascii_only, id=places.LOG)
+        self.log_open, self.zoomed = True, None
+        await self.mount(view)
+        view.border_title = Content(text_of(self.ink.pen(80).add(trial.id).line()))
+        view.open(Path(self.snapshot.root) / trial.log)
+        self._rearrange()
+        view.focus()
+
+    def _leave_log(self) -> None:
+        if self.log_open:
+            self.log_open = False
+            self.query(f"#{places.LOG}").remove()
+            self._rearrange()
+            self.studies.focus()
+
+    def action_help(self) -> None:
+        from kevtui.screens.help import HelpScreen
+
+        self.app.push_screen(HelpScreen(self.bindings, ascii=self.ink.ascii_only))
+
+    def action_palette(self) -> None:
+        from kevtui import themes
+        from kevtui.screens.palette import PaletteScreen, commands
+
+        async def run_it(action: str | None) -> None:
+            if action:
+                await self.run_action(action)
+
+        offered = commands(self.bindings, themes.names())
+        self.app.push_screen(PaletteScreen(offered, ascii_only=self.ink.ascii_only), run_it)
+
+
+def _known(snapshot: Snapshot, trial: Trial) -> tuple[Trial, Lease | None, Study | None]:
+    lease = lease_of(snapshot).get(trial.id)
+    study = next((study for study in snapshot.studies if study.name == trial.study), None)
+    return trial, lease, study

@@ -12,7 +12,7 @@ _WORD = 9
 
 
 class AttentionPanel(Panel):
-    NAME = "Attention"
+    NAME = "8 Attention"
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         alerts = sorted(snapshot.alerts, key=lambda alert: URGENCY[alert.severity])

@@ -11,7 +11,7 @@ from kevtui.widgets.state import SEVERITY_ROLE
 
 
 class EventsPanel(Panel):
-    NAME = "Events"
+    NAME = "6 Events"
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         newest_first = list(enumerate(snapshot.events))[::-1]

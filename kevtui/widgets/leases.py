@@ -13,7 +13,7 @@ _STATE, _AGE = 14, 7
 
 
 class LeasesPanel(Panel):
-    NAME = "Leases"
+    NAME = "7 Leases"
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         name = max((len(lease.trial) for lease in snapshot.leases), default=0)

@@ -13,7 +13,7 @@ VERY_SOON_S = 30 * 60
 
 
 class MoneyPanel(Panel):
-    NAME = "Money"
+    NAME = "2 Money"
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         if view.narrow:

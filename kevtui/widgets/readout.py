@@ -12,7 +12,7 @@ _MANY = 4
 
 
 class ReadoutPanel(Panel):
-    NAME = "Read-out"
+    NAME = "4 Read-out"
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         readout = snapshot.readout

@@ -20,7 +20,7 @@ _WIDEST_TAG = 12
 
 
 class ReadsPanel(Panel):
-    NAME = "Reads"
+    NAME = "3 Reads"
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         reads = snapshot.reads

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from textual.message import Message
-
 from kevtui import format as figures
 from kevtui import glyphs
 from kevtui.observe.snapshot import Lease, Snapshot, Study, Trial, TrialState
@@ -111,15 +109,8 @@ class Column(NamedTuple):
 
 
 class StudiesPanel(Panel):
-    NAME = "Studies"
+    NAME = "1 Studies"
     CURSOR_ALWAYS = True
-
-    class TrialChosen(Message):
-        """The trial under the cursor is another one, or there is none; also sent when it has new data."""
-
-        def __init__(self, trial: Trial | None) -> None:
-            self.trial = trial
-            super().__init__()
 
     sort = 0
 

@@ -8,7 +8,7 @@ from kevtui.widgets.panel import Painting, Panel, Row, View
 
 
 class VerdictsPanel(Panel):
-    NAME = "Verdicts"
+    NAME = "5 Verdicts"
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         every = [criterion for verdict in snapshot.verdicts for criterion in verdict.criteria]
