@@ -63,6 +63,7 @@ class KevApp(App[int]):
         without_colour = "NO_COLOR" in os.environ
         # Textual turns colours to greys unless it is told that the theme is the terminal's own.
         super().__init__(ansi_color=True if without_colour else None)
+        self.title = title
         self.animation_level = "none"
         self.options = options
         self._complaint = ""

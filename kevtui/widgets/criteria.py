@@ -9,40 +9,42 @@ from kevtui.widgets.line import Line, Role
 from kevtui.widgets.panel import View
 from kevtui.widgets.state import VERDICT_ROLE
 
-_VERDICT, _KIND, _NUMBER, _NEED, _INTERVAL = 11, 13, 9, 10, 20
+VERDICT, _KIND, _NUMBER, _NEED, _INTERVAL = 11, 13, 9, 10, 20
 
 
+_SHORT_KIND = 9
+_SHORT = {"calibration": "calibr."}
 _SIGN = {"<=": "≤", ">=": "≥"}
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """How many cells the name has, and which of the columns on the right there is room for."""
+    """How many cells name and kind have, and which of the columns on the right there is room for."""
 
     name: int
-    kind: bool
+    kind: int
     operands: bool
     interval: bool
 
     @classmethod
     def fit(cls, criteria: list[Criterion], width: int) -> "Columns":
         wanted = max((len(criterion.name) for criterion in criteria), default=9)
-        left = width - _VERDICT - 2 * (_NUMBER + 1) - _NEED + _NUMBER - min(wanted, 24)
-        kind = left >= _KIND
-        left -= _KIND if kind else 0
+        name = min(wanted, 24)
+        left = width - VERDICT - _SHORT_KIND - name - 1 - _NUMBER - 1 - _NEED
+        kind = _KIND if left >= _KIND - _SHORT_KIND else _SHORT_KIND
+        left -= kind - _SHORT_KIND
         has_interval = any(criterion.lower is not None or criterion.upper is not None for criterion in criteria)
         interval = has_interval and left >= _INTERVAL
         left -= _INTERVAL if interval else 0
         has_operands = any(c.candidate is not None or c.parent is not None for c in criteria)
         operands = has_operands and left >= 3 * _NUMBER
         left -= 3 * _NUMBER if operands else 0
-        return cls(max(8, min(wanted, min(wanted, 24) + max(0, left))), kind, operands, interval)
+        return cls(max(8, min(wanted, name + left)), kind, operands, interval)
 
 
 def heading(columns: Columns, view: View, indent: int = 0) -> Line:
-    pen = view.pen().gap(indent).add("verdict", Role.DIM, width=_VERDICT)
-    if columns.kind:
-        pen.add("kind", Role.DIM, width=_KIND)
+    pen = view.pen().gap(indent).add("verdict", Role.DIM, width=VERDICT)
+    pen.add("kind", Role.DIM, width=columns.kind)
     pen.add("criterion", Role.DIM, width=columns.name).gap()
     pen.add("value", Role.DIM, width=_NUMBER, right=True).gap().add("needs", Role.DIM, width=_NEED)
     if columns.operands:
@@ -56,14 +58,14 @@ def heading(columns: Columns, view: View, indent: int = 0) -> Line:
 def line(criterion: Criterion, columns: Columns, view: View, indent: int = 0) -> Line:
     role = VERDICT_ROLE[criterion.verdict]
     pen = view.pen().gap(indent)
-    pen.add(f"{glyphs.VERDICT[criterion.verdict]} {criterion.verdict}", role, width=_VERDICT)
+    pen.add(f"{glyphs.VERDICT[criterion.verdict]} {criterion.verdict}", role, width=VERDICT)
     primary = criterion.kind == "primary"
-    if columns.kind:
-        pen.add(criterion.kind, Role.ACCENT if primary else Role.DIM, width=_KIND)
+    kind = _SHORT.get(criterion.kind, criterion.kind) if columns.kind < _KIND else criterion.kind
+    pen.add(kind, Role.ACCENT if primary else Role.DIM, width=columns.kind)
     pen.add(criterion.name, Role.STRONG if primary else Role.TEXT, width=columns.name).gap()
     value_role = role if criterion.value is not None else Role.DIM
     pen.add(number(criterion.value), value_role, width=_NUMBER, right=True).gap()
-    pen.add(f"{_SIGN.get(criterion.op, criterion.op)} {number(criterion.threshold)}".strip(), Role.DIM, width=_NEED)
+    pen.add(need(criterion), Role.DIM, width=_NEED)
     if columns.operands:
         pen.add(number(criterion.candidate), width=_NUMBER, right=True)
         pen.add(number(criterion.parent), width=_NUMBER, right=True)
@@ -71,6 +73,10 @@ def line(criterion: Criterion, columns: Columns, view: View, indent: int = 0) ->
     if columns.interval:
         pen.add(interval(criterion.lower, criterion.upper), width=_INTERVAL, right=True)
     return pen.line()
+
+
+def need(criterion: Criterion) -> str:
+    return f"{_SIGN.get(criterion.op, criterion.op)} {number(criterion.threshold)}".strip()
 
 
 def number(value: float | None, *, signed: bool = False) -> str:

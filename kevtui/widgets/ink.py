@@ -20,9 +20,12 @@ class Ink:
 
     def use(self, palette: Palette) -> None:
         self.palette = palette
+        background = Color.parse(palette.colours["background"]).rich_color
         self.styles = {
             # Weight as well as colour, so that what is wrong stands out where there are no colours.
-            role: Style(color=Color.parse(palette.colours[role]).rich_color, bold=role in _BOLD or None)
+            role: Style(
+                color=Color.parse(palette.colours[role]).rich_color, bgcolor=background, bold=role in _BOLD or None
+            )
             for role in Role
         }
         self.__dict__.pop("cursor", None)

@@ -9,7 +9,7 @@ from kevtui.widgets.line import Line, Role
 from kevtui.widgets.panel import Painting, Panel, Row, View
 from kevtui.widgets.state import LEASE_ROLE
 
-_STATE, _AGE = 14, 7
+_STATE, _AGE, _NONCE = 14, 7, 8
 
 
 class LeasesPanel(Panel):
@@ -30,7 +30,7 @@ class LeasesPanel(Panel):
     def _head(self, name: int, view: View) -> tuple[Line, ...]:
         pen = view.pen().add("trial", Role.DIM, width=name).gap(2).add("state", Role.DIM, width=_STATE)
         pen.add("beat", Role.DIM, width=_AGE, right=True).gap().add("stamp", Role.DIM, width=_AGE, right=True).gap(2)
-        return (pen.add("nonce", Role.DIM, width=9).add("skew", Role.DIM, width=6, right=True).line(),)
+        return (pen.add("nonce", Role.DIM, width=_NONCE).add("skew", Role.DIM, width=6, right=True).line(),)
 
 
 def _painter(lease: Lease, name: int, view: View) -> Callable[[], Line]:
@@ -42,11 +42,11 @@ def _painter(lease: Lease, name: int, view: View) -> Callable[[], Line]:
         pen.add(figures.age(lease.stamp_age_s), Role.DIM, width=_AGE, right=True).gap(2)
         match lease.nonce_matches:
             case True:
-                pen.add("matches", Role.DIM, width=9)
+                pen.add("ok", Role.GOOD, width=_NONCE)
             case False:
-                pen.add("FOREIGN", Role.BAD, width=9)
+                pen.add("FOREIGN", Role.BAD, width=_NONCE)
             case None:
-                pen.add(figures.MISSING, Role.DIM, width=9)
+                pen.add(figures.MISSING, Role.DIM, width=_NONCE)
         return pen.add(_skew(lease.skew_s), Role.DIM, width=6, right=True).line()
 
     return paint

@@ -10,6 +10,7 @@ from kevtui.widgets.panel import Painting, Panel, Row, View
 
 SOON_S = 2 * 3600
 VERY_SOON_S = 30 * 60
+NARROWEST_BAR = 10
 
 
 class MoneyPanel(Panel):
@@ -22,17 +23,14 @@ class MoneyPanel(Panel):
 
 
 def wide(money: Money, view: View) -> list[tuple[str, Line]]:
+    figures_pen = view.pen()
+    _spend(figures_pen, money)
     pen = view.pen()
-    if money.authorization is not None:
-        _bar(pen, money, max(10, view.width * 45 // 100))
+    bar = min(view.width * 45 // 100, view.width - figures_pen.column - 2)
+    if money.authorization is not None and bar >= NARROWEST_BAR:
+        _bar(pen, money, bar)
         pen.gap(2)
-    _labelled(pen, "spent", figures.money(money.spent), Role.STRONG)
-    pen.add(" · ", Role.DIM)
-    _committed(pen, money)
-    pen.add(" · ", Role.DIM)
-    _labelled(pen, "reserve", figures.money(money.reserve))
-    pen.add(" · ", Role.DIM)
-    _labelled(pen, "of", figures.money(money.authorization))
+    _spend(pen, money)
     lines = [("spent", pen.line())]
 
     pen = view.pen()
@@ -48,6 +46,16 @@ def wide(money: Money, view: View) -> list[tuple[str, Line]]:
     _provenance(pen, money)
     lines.append(("reading", pen.line()))
     return lines
+
+
+def _spend(pen: Pen, money: Money) -> None:
+    _labelled(pen, "spent", figures.money(money.spent), Role.STRONG)
+    pen.add(" · ", Role.DIM)
+    _committed(pen, money)
+    pen.add(" · ", Role.DIM)
+    _labelled(pen, "reserve", figures.money(money.reserve))
+    pen.add(" · ", Role.DIM)
+    _labelled(pen, "of", figures.money(money.authorization))
 
 
 def narrow(money: Money, view: View) -> list[tuple[str, Line]]:

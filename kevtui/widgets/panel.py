@@ -246,7 +246,7 @@ class Panel(Widget, can_focus=True):
             self._shown, self._shown_size = self._visible(), (width, self.content_size.height)
         line, cursor = self._shown[y] if y < len(self._shown) else _BLANK
         styles = self.ink.styles
-        strip = Strip([Segment(text, styles[role]) for text, role in line]).adjust_cell_length(width)
+        strip = Strip([Segment(text, styles[role]) for text, role in line]).adjust_cell_length(width, styles[Role.TEXT])
         if cursor:
             strip = strip.apply_style(self.ink.cursor)
         selection = self.text_selection

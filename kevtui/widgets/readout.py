@@ -48,14 +48,14 @@ def heading(arm: Arm, view: View) -> Line:
     pen = view.pen()
     _verdict(pen, arm)
     pen.add(arm.name, Role.STRONG)
-    if arm.size:
+    if arm.size and arm.size not in arm.name:
         pen.add(f" {arm.size}", Role.DIM)
-    if arm.parent:
-        pen.add(f" against {arm.parent}", Role.DIM)
     pen.add(f"  {summary(arm)}")
     if not arm.selectable:
         pen.add("  attribution only", Role.DIM)
     _temperature(pen, arm)
+    if arm.parent:
+        _if_it_fits(pen, f"  against {arm.parent}")
     return pen.line()
 
 
@@ -68,9 +68,9 @@ def short(arm: Arm, view: View) -> Line:
     if failed is not None:
         pen.add(f"  {glyphs.BAD} ", Role.BAD).add(failed.name)
         pen.add(f" {criteria.number(failed.value)}", Role.BAD)
-        pen.add(f", needs {failed.op} {criteria.number(failed.threshold)}", Role.DIM)
+        pen.add(f", needs {criteria.need(failed)}", Role.DIM)
     elif arm.missing:
-        pen.add(f"  {len(arm.missing)} reads missing", Role.WARN)
+        pen.add(f"  {_reads(len(arm.missing))} missing", Role.WARN)
     return pen.line()
 
 
@@ -89,7 +89,7 @@ def candidates(readout: Readout, view: View) -> Line:
         pen.add(f"candidate {size} ", Role.DIM).add(arm or "none", Role.GOOD if arm else Role.TEXT).gap(3)
     missing = sum(len(arm.missing) for arm in readout.arms)
     if missing:
-        pen.add(f"{missing} reads missing", Role.WARN)
+        pen.add(f"{_reads(missing)} missing", Role.WARN)
     return pen.line()
 
 
@@ -108,17 +108,27 @@ def _temperature(pen: Pen, arm: Arm) -> None:
         return
     pen.add("  T ", Role.DIM).add(f"{arm.temperature:.2f}")
     if arm.temperature_low is not None and arm.temperature_high is not None:
-        pen.add(f" [{arm.temperature_low:.2f}, {arm.temperature_high:.2f}]", Role.DIM)
-    if arm.temperature_source:
-        pen.add(f" from {arm.temperature_source}", Role.DIM)
+        _if_it_fits(pen, f" [{arm.temperature_low:.2f}, {arm.temperature_high:.2f}]")
     if arm.in_distribution:
-        pen.add(" (in distribution)", Role.WARN)
+        _if_it_fits(pen, " in distribution", Role.WARN)
+    if arm.temperature_source:
+        _if_it_fits(pen, f" from {arm.temperature_source}")
+
+
+def _if_it_fits(pen: Pen, text: str, role: Role = Role.DIM) -> None:
+    """What has no room for all of it is in the details; a cut figure would be read as another one."""
+    if pen.fits(text):
+        pen.add(text, role)
+
+
+def _reads(number: int) -> str:
+    return f"{number} read{'s' if number != 1 else ''}"
 
 
 def _missing(arm: Arm, view: View) -> Line:
     listed = ", ".join(arm.missing) if len(arm.missing) <= _MANY else f"{', '.join(arm.missing[:_MANY])}, …"
-    pen = view.pen().gap(2).add(f"{glyphs.NOTHING} missing", Role.WARN, width=9)
-    return pen.gap().add(f"{len(arm.missing)} reads: {listed}", Role.DIM).line()
+    pen = view.pen().gap(2).add(f"{glyphs.NOTHING} missing", Role.WARN, width=criteria.VERDICT)
+    return pen.add(f"{_reads(len(arm.missing))}: {listed}", Role.DIM).line()
 
 
 def _source(readout: Readout) -> str:

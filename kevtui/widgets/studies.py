@@ -166,7 +166,7 @@ def fit(rows: list[Entry], view: View) -> list[tuple[Column, int]]:
         Column("", 10, 9, _draw_track),
         Column("rate", 9, 3, _draw_rate, right=True),
         Column("trend", 8, 11, _draw_spark),
-        Column("finish / timeout", 16, 4, _draw_finish),
+        Column("finish / timeout", _finish_width(rows, view), 4, _draw_finish),
         Column("log", 6, 6, _draw_log_age, right=True),
         Column("lease", 8, 5, _draw_lease),
         Column("try", 3, 7, _draw_tries, right=True),
@@ -187,6 +187,13 @@ def fit(rows: list[Entry], view: View) -> list[tuple[Column, int]]:
 
 
 _GAP = 2
+
+
+def _finish_width(rows: list[Entry], view: View) -> int:
+    """Room for the longest remark, on a screen that has it."""
+    if view.width < 100:
+        return 16
+    return max(16, min(30, max((len(row.trial.note) for row in rows if row.trial), default=0)))
 
 
 def heading(columns: list[tuple[Column, int]], view: View) -> Line:
