@@ -8,11 +8,16 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from rich.console import RenderableType
+from textual._compositor import ChopsUpdate
 from textual.app import App
 from textual.message import Message
+from textual.screen import Screen
 
-from kevtui import themes
+from kevtui import lifecycle, themes
+from kevtui.exact_update import ExactUpdate
 from kevtui.feed import Feed, SnapshotSource
 from kevtui.keymap import BINDINGS, Binding
 from kevtui.observe.snapshot import Snapshot
@@ -101,13 +106,18 @@ class KevApp(App[int]):
 
     def on_kev_app_source_failed(self, message: SourceFailed) -> None:
         self.failure = message.error
-        self.exit(1)
+        self.exit(1, return_code=1)
 
     def on_app_focus(self) -> None:
         self._feed.slow_down(False)
 
     def on_app_blur(self) -> None:
         self._feed.slow_down(True)
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        # The one place where a frame can be changed between compositor and driver.
+        exact = ExactUpdate.of(renderable) if isinstance(renderable, ChopsUpdate) else renderable
+        super()._display(screen, exact)
 
     # ------------------------------------------------------------------------------ themes
 
@@ -157,7 +167,7 @@ def run(open_source: Callable[[], SnapshotSource], *, title: str, options: Optio
     """Show the dashboard until the user leaves; the exit code. What the source raised is raised again, after it."""
     over_ssh = bool(os.environ.get("SSH_TTY") or os.environ.get("SSH_CONNECTION"))
     app = KevApp(open_source, title=title, options=options)
-    code = app.run(mouse=not over_ssh if options.mouse is None else options.mouse)
+    code = lifecycle.run(app, mouse=not over_ssh if options.mouse is None else options.mouse)
     if app.failure is not None:
         raise app.failure
-    return code or app.return_code or 0
+    return code

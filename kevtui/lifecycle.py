@@ -20,6 +20,7 @@ from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
 from kev.errors import UsageError
+from kevtui.colour_codes import without_repeats
 
 GRACE_S = 1.0
 """How long an orderly end may take before the process ends without one."""
@@ -84,6 +85,9 @@ class TerminalDriver(LinuxDriver):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._end_on_signal)
         threading.Thread(target=self._watch_terminal, name="terminal-watch", daemon=True).start()
+
+    def write(self, data: str) -> None:
+        super().write(without_repeats(data))
 
     def close(self) -> None:
         super().close()

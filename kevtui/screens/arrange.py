@@ -9,6 +9,10 @@ HEADER, ATTENTION, MONEY, STUDIES, PLOT = "header", "attention", "money", "studi
 READS, READOUT, VERDICTS, EVENTS, LEASES = "reads", "readout", "verdicts", "events", "leases"
 LOG, FILTER, FOOTER = "log", "filter", "footer"
 
+NAMES = frozenset(
+    (HEADER, ATTENTION, MONEY, STUDIES, PLOT, READS, READOUT, VERDICTS, EVENTS, LEASES, LOG, FILTER, FOOTER)
+)
+
 FLAT_WIDTH, FLAT_HEIGHT = 100, 30
 """Below either the screen is in the phone form: one column, rules instead of boxes."""
 

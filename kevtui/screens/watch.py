@@ -120,12 +120,11 @@ class WatchScreen(Screen[None]):
 
     def show(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        for panel in self.panels:
-            panel.snapshot = snapshot
-            if panel.id in self._placed:
+        with self.app.batch_update():
+            for panel in self.panels:
                 panel.show(snapshot)
-        self._show_curves()
-        self._rearrange()
+            self._show_curves()
+            self._rearrange()
 
     def forget_shown(self) -> None:
         """Paint everything again, as after a change of theme."""
@@ -163,7 +162,8 @@ class WatchScreen(Screen[None]):
             return
         self._placed = regions
         for child in self.children:
-            child.display = child.id in regions
+            if child.id in places.NAMES:
+                child.display = child.id in regions
         self.refresh(layout=True)
 
     def _measure(self) -> dict[str, int]:

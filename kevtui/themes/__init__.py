@@ -32,6 +32,21 @@ COLOURS = (
 REVERSE = "reverse"
 
 
+_ANSI_VARIABLES = {
+    "ansi-background": "ansi_default",
+    "ansi-foreground": "ansi_default",
+    "block-cursor-foreground": "ansi_black",
+    "block-cursor-background": "ansi_cyan",
+    "input-cursor-background": "ansi_cyan",
+    "input-cursor-foreground": "ansi_black",
+    "input-selection-background": "ansi_bright_blue",
+    "input-selection-foreground": "ansi_black",
+    "screen-selection-background": "ansi_bright_blue",
+    "screen-selection-foreground": "ansi_black",
+}
+"""Textual's own widgets ask for these where a theme is of the terminal's colours; it derives them for the others."""
+
+
 class BadTheme(ValueError):
     """A theme file that cannot be used; `str()` of it is one line with the file and the reason."""
 
@@ -64,6 +79,7 @@ class Palette:
             dark=self.dark,
             ansi=self.ansi,
             variables={
+                **(_ANSI_VARIABLES if self.ansi else {}),
                 "kev-border": colours["border"],
                 "kev-dim": colours["dim"],
                 "kev-accent": colours["accent"],

@@ -89,6 +89,10 @@ class Panel(Widget, can_focus=True):
         self.key = ""
         self._top = 0
         self._painting = Painting()
+        self._positions: dict[str, int] = {}
+        """Where the row of each key is."""
+        self._position = 0
+        """Where the cursor's row was last."""
         self._shown: list[_Shown] = []
         self._shown_size = (-1, -1)
         self._title = ""
@@ -116,7 +120,8 @@ class Panel(Widget, can_focus=True):
 
     @property
     def row_keys(self) -> list[str]:
-        return [row.key for row in self._painting.rows if row.key]
+        """The keys of the rows that have one, in order."""
+        return list(self._positions)
 
     def show(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -124,7 +129,7 @@ class Panel(Widget, can_focus=True):
 
     def repaint(self) -> None:
         """Paint again, and ask the terminal for no more than the cells that differ."""
-        self._painting = self._make_painting()
+        self._set_painting()
         self._follow_key()
         self._retitle()
         self._refresh_differing()
@@ -133,6 +138,10 @@ class Panel(Widget, can_focus=True):
         """The row under the cursor, as text to copy; everything where there is no cursor."""
         rows = [row for row in self._painting.rows if row.key == self.key] if self.key else self._painting.rows
         return "\n".join(text_of(row.paint()).strip() for row in rows)
+
+    def _set_painting(self) -> None:
+        self._painting = self._make_painting()
+        self._positions = {row.key: index for index, row in enumerate(self._painting.rows) if row.key}
 
     def _make_painting(self) -> Painting:
         size = self.content_size
@@ -159,7 +168,7 @@ class Panel(Widget, can_focus=True):
             self._clamp_top()
             self._refresh_differing()
             return
-        here = keys.index(self.key) if self.key in keys else -1
+        here = keys.index(self.key) if self.key in self._positions else -1
         target = max(0, min(len(keys) - 1, here + rows if here >= 0 else 0))
         self.select(keys[target])
 
@@ -168,7 +177,7 @@ class Panel(Widget, can_focus=True):
 
     def select(self, key: str) -> None:
         """Put the cursor on the row called `key`, if there is one."""
-        if key not in self.row_keys:
+        if key not in self._positions:
             return
         changed = key != self.key
         self.key = key
@@ -183,26 +192,22 @@ class Panel(Widget, can_focus=True):
 
     def _follow_key(self) -> None:
         """Keep the cursor on its row wherever that went; where the row is gone, on what took its place."""
-        keys = self.row_keys
-        if self.key not in keys:
+        if self.key not in self._positions:
             previous = self.key
-            self.key = keys[min(self._key_index, len(keys) - 1)] if keys else ""
+            here = [key for key, position in self._positions.items() if position >= self._position]
+            self.key = here[0] if here else next(reversed(self._positions), "")
             if self.key != previous:
                 self.post_message(self.Selected(self, self.key))
-        if keys:
-            self._key_index = keys.index(self.key)
         self._bring_into_view()
 
-    _key_index = 0
-
     def _bring_into_view(self) -> None:
-        index = next((i for i, row in enumerate(self._painting.rows) if row.key and row.key == self.key), None)
+        index = self._positions.get(self.key)
         if index is not None:
             # The line before the first row with a key is its heading: keep it in sight.
             first = 0 if index <= 1 else index
             self._top = min(self._top, first)
             self._top = max(self._top, index - self._window + 1)
-            self._key_index = self.row_keys.index(self.key)
+            self._position = index
         self._clamp_top()
 
     def _clamp_top(self) -> None:
@@ -241,7 +246,7 @@ class Panel(Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width = self.content_size.width
         if self.content_size != self._shown_size:
-            self._painting = self._make_painting()
+            self._set_painting()
             self._clamp_top()
             self._shown, self._shown_size = self._visible(), (width, self.content_size.height)
         line, cursor = self._shown[y] if y < len(self._shown) else _BLANK

@@ -1,0 +1,84 @@
+"""One table of keys feeds the screen, the footer, the palette, the help and the README."""
+
+import pytest
+import sample_snapshots as samples
+from shown_app import shown
+
+from kevtui.keymap import BINDINGS, BadKeymap, check, markdown, remap
+from kevtui.screens.palette import commands, matching
+
+
+def test_no_key_and_no_id_is_there_twice() -> None:
+    assert check(BINDINGS) is BINDINGS
+    assert len({binding.id for binding in BINDINGS}) == len(BINDINGS)
+
+
+def test_nothing_is_dangerous_and_capitals_are_kept_for_what_will_be() -> None:
+    for binding in BINDINGS:
+        assert not binding.danger
+        assert not any(len(key) == 1 and key.isupper() for key in binding.keys)
+
+
+def test_keys_that_multiplexers_and_terminals_take_are_not_used() -> None:
+    used = {key for binding in BINDINGS for key in binding.keys}
+    assert not used & {"ctrl+j", "ctrl+s", "ctrl+q", "ctrl+b", "ctrl+a", "ctrl+z", "ctrl+c", "ctrl+m"}
+
+
+async def test_every_action_of_the_table_exists() -> None:
+    async with shown(samples.night(), (80, 24)) as it:
+        for binding in BINDINGS:
+            where, _, call = binding.action.partition(".")
+            name = f"action_{call.partition('(')[0]}"
+            assert hasattr({"app": it.app, "screen": it.screen}[where], name), binding.id
+
+
+def test_a_key_can_be_another_one() -> None:
+    table = {binding.id: binding.keys for binding in remap({"zoom": "f5, x", "sort": ["ctrl+t"]})}
+    assert table["zoom"] == ("f5", "x")
+    assert table["sort"] == ("ctrl+t",)
+    assert table["log"] == ("l",)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"zom": "x"}, ("zom", "zoom")),
+        ({"zoom": "l"}, ("zoom", "log", "l")),
+        ({"zoom": " , "}, ("zoom", "at least one")),
+    ],
+)
+def test_a_remapping_that_cannot_be_meant_is_refused_in_one_line(
+    overrides: dict[str, str], words: tuple[str, ...]
+) -> None:
+    with pytest.raises(BadKeymap) as caught:
+        remap(overrides)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert all(word in message for word in words)
+
+
+def test_two_ids_may_swap_their_keys() -> None:
+    table = {binding.id: binding.keys for binding in remap({"zoom": "l", "log": "z"})}
+    assert (table["zoom"], table["log"]) == (("l",), ("z",))
+
+
+def test_the_readme_table_has_every_binding() -> None:
+    table = markdown()
+    assert table.count("\n") == len(BINDINGS) + 2
+    assert "| `?` | All keys |" in table
+
+
+async def test_the_footer_keeps_help_and_quit_to_the_last() -> None:
+    async with shown(samples.night(), (160, 50)) as it:
+        for width in (160, 80, 40, 20):
+            await it.pilot.resize_terminal(width, 24)
+            await it.pilot.pause()
+            assert "? help" in it.lines()[-1]
+            assert "q quit" in it.lines()[-1]
+
+
+def test_the_palette_finds_commands_by_words_and_prefers_their_beginning() -> None:
+    offered = commands(BINDINGS, ["default", "light"])
+    assert matching(offered, "the light")[0].title == "theme light"
+    assert matching(offered, "quit")[0].title == "quit"
+    assert matching(offered, "no such thing") == []
