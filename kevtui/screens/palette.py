@@ -16,6 +16,9 @@ from textual.widgets.option_list import Option
 from kevtui.glyphs import to_ascii
 from kevtui.keymap import Binding
 
+_KEY = 9
+"""Cells for the widest key, "shift+tab"."""
+
 
 class Command(NamedTuple):
     title: str
@@ -52,7 +55,7 @@ class PaletteScreen(ModalScreen[str]):
         width: 90%; max-width: 90; height: auto; max-height: 70%; padding: 0 1;
         background: $background; border: solid $kev-accent;
     }
-    PaletteScreen Input { height: 1; border: none; padding: 0; background: $background; }
+    PaletteScreen Input, PaletteScreen Input:focus { height: 1; border: none; padding: 0; background: $background; }
     PaletteScreen OptionList {
         height: auto; max-height: 20; border: none; padding: 0; background: $background; scrollbar-size-vertical: 0;
     }
@@ -88,13 +91,7 @@ class PaletteScreen(ModalScreen[str]):
 
     def _prompt(self, command: Command, width: int) -> Text:
         key = to_ascii(command.key) if self._ascii else command.key
-        return Text.assemble(
-            (f"{command.title:<{width}}  ", "bold"),
-            command.text,
-            (f"  {key}", "dim"),
-            no_wrap=True,
-            overflow="ellipsis",
-        )
+        return Text.assemble((f"{command.title:<{width}}  ", "bold"), (f"{key:<{_KEY}}  ", "dim"), command.text)
 
     @on(Input.Changed)
     def _narrow(self, event: Input.Changed) -> None:

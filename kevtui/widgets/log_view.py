@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from textual import on
-from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
@@ -277,8 +276,6 @@ class LogView(Widget, can_focus=True):
         return super().check_action(action, parameters)
 
     def action_leave(self) -> None:
-        if not (self._query or self._selection or self._search_task or self.has_class("searching")):
-            raise SkipAction  # nothing to leave here: whoever opened the log may close it
         self._stop_search()
         self._leave_input()
         self._selection, self._query, self._match, self._note = None, None, None, ""

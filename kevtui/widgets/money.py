@@ -27,7 +27,7 @@ def wide(money: Money, view: View) -> list[tuple[str, Line]]:
     _spend(figures_pen, money)
     pen = view.pen()
     bar = min(view.width * 45 // 100, view.width - figures_pen.column - 2)
-    if money.authorization is not None and bar >= NARROWEST_BAR:
+    if _has_bar(money) and bar >= NARROWEST_BAR:
         _bar(pen, money, bar)
         pen.gap(2)
     _spend(pen, money)
@@ -61,7 +61,7 @@ def _spend(pen: Pen, money: Money) -> None:
 def narrow(money: Money, view: View) -> list[tuple[str, Line]]:
     pen = view.pen().gap()
     pen.add(figures.dollars(money.spent), Role.STRONG).add(" spent ", Role.DIM)
-    if money.authorization is not None:
+    if _has_bar(money):
         _bar(pen, money, max(6, view.width - 56))
     pen.add(" of ", Role.DIM).add(figures.dollars(money.authorization)).gap(2)
     _committed(pen, money, short=True)
@@ -94,6 +94,11 @@ def parts(money: Money, width: int) -> tuple[int, int, int, int]:
     return spent, committed, width - spent - committed - reserve, reserve
 
 
+def _has_bar(money: Money) -> bool:
+    """A bar without the money spent would look like none spent."""
+    return money.authorization is not None and money.spent is not None
+
+
 def _bar(pen: Pen, money: Money, width: int) -> None:
     spent, committed, free, reserve = parts(money, min(width, pen.left))
     pen.add(glyphs.SPENT * spent, Role.SPENT).add(glyphs.COMMITTED * committed, Role.COMMITTED)
@@ -106,6 +111,9 @@ def _labelled(pen: Pen, label: str, value: str, role: Role = Role.TEXT) -> None:
 
 def _committed(pen: Pen, money: Money, *, short: bool = False) -> None:
     amount = figures.dollars(money.committed) if short else figures.money(money.committed)
+    if money.committed is None:
+        pen.add("committed ", Role.DIM).add(figures.MISSING)
+        return
     if money.committed_complete:
         pen.add("≤ " if short else "committed ≤ ", Role.DIM).add(amount)
         if short:

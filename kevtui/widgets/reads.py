@@ -38,10 +38,13 @@ def legend(reads: Reads, view: View) -> Line:
     """Each sign with its word and how many there are, what is wrong first."""
     tally = Counter(cell.state for cell in reads.cells)
     tally[ReadState.ABSENT] += len(reads.owners) * len(reads.tags) - len(reads.cells)
-    pen = view.pen()
-    for state in _LEGEND_ORDER:
-        if tally[state] > 0:
-            pen.add(f"{glyphs.READ[state]} ", ROLE[state]).add(f"{tally[state]} {state}", Role.DIM).gap(2)
+    there = [state for state in _LEGEND_ORDER if tally[state] > 0]
+    pen = view.pen().gap(1 if view.narrow else 0)
+    # Where all of it has no room, the two states that need no one's attention lose their numbers.
+    tight = not pen.fits("  ".join(f"{glyphs.READ[state]} {tally[state]} {state}" for state in there))
+    for state in there:
+        number = "" if tight and state in (ReadState.LANDED, ReadState.ABSENT) else f"{tally[state]} "
+        pen.add(f"{glyphs.READ[state]} ", ROLE[state]).add(f"{number}{state}", Role.DIM).gap(1 if tight else 2)
     return pen.line()
 
 

@@ -199,7 +199,8 @@ def _finish_width(rows: list[Entry], view: View) -> int:
 def heading(columns: list[tuple[Column, int]], view: View) -> Line:
     pen = view.pen().gap(1 if view.narrow else 0)
     for column, width in columns:
-        pen.add(column.title, Role.DIM, width=width, right=column.right).gap(_GAP)
+        title = f"{column.title} UTC" if column.draw is _draw_finish and width >= 20 else column.title
+        pen.add(title, Role.DIM, width=width, right=column.right).gap(_GAP)
     return pen.line()
 
 
