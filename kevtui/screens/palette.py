@@ -50,9 +50,9 @@ class PaletteScreen(ModalScreen[str]):
     """Dismissed with the action of the chosen command."""
 
     DEFAULT_CSS = """
-    PaletteScreen { align: center top; padding-top: 2; }
+    PaletteScreen { align: center top; }
     PaletteScreen > Vertical {
-        width: 90%; max-width: 90; height: auto; max-height: 70%; padding: 0 1;
+        width: 90%; max-width: 90; height: auto; max-height: 70%; padding: 0 1; margin-top: 2;
         background: $background; border: solid $kev-accent;
     }
     PaletteScreen Input, PaletteScreen Input:focus { height: 1; border: none; padding: 0; background: $background; }

@@ -77,7 +77,7 @@ class WatchScreen(Screen[None]):
         self.log_open = False
         self.filtering = False
         self._title_text = title
-        self._contents: dict[str, int] = {}
+        self._contents = dict.fromkeys(_FROM_THE_START, 4)
         self._placed: dict[str, Region] = {}
         self._watch_layout = WatchLayout(self)
 
