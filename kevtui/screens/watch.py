@@ -154,6 +154,7 @@ class WatchScreen(Screen[None]):
     def _rearrange(self) -> None:
         flat = places.is_flat(self.size)
         self.set_class(flat, "-flat")
+        self.set_class(self.zoomed is not None, "-zoomed")
         for panel in self.panels:
             panel.narrow = flat and panel.id != self.zoomed
         self._contents = self._measure()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.content import Content
 from textual.geometry import Region
@@ -253,12 +254,12 @@ class Panel(Widget, can_focus=True):
         styles = self.ink.styles
         strip = Strip([Segment(text, styles[role]) for text, role in line]).adjust_cell_length(width, styles[Role.TEXT])
         if cursor:
-            strip = strip.apply_style(self.ink.cursor)
+            strip = _over(strip, self.ink.cursor)
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(y)) is not None:
             start, end = span
             end = width if end == -1 else end
-            marked = strip.crop(start, end).apply_style(self.screen.get_component_rich_style("screen--selection"))
+            marked = _over(strip.crop(start, end), self.screen.get_component_rich_style("screen--selection"))
             strip = Strip.join([strip.crop(0, start), marked, strip.crop(end, width)])
         return strip.apply_offsets(0, y)
 
@@ -299,3 +300,8 @@ class Panel(Widget, can_focus=True):
         y = event.y - self.gutter.top - len(self._painting.head) + self._top
         if 0 <= y < len(self._painting.rows):
             self.select(self._painting.rows[y].key)
+
+
+def _over(strip: Strip, style: Style) -> Strip:
+    """`strip` with `style` laid over its own styles; `Strip.apply_style` lays it under them."""
+    return Strip([Segment(text, own + style if own else style) for text, own, _ in strip], strip.cell_length)

@@ -145,6 +145,21 @@ async def test_the_cursor_stays_on_its_trial_when_rows_come_and_go() -> None:
         assert "".join(span.text for span in highlighted[0]).startswith("r41-9b/1")
 
 
+async def test_the_row_under_the_cursor_stands_out() -> None:
+    async with shown(samples.night()) as it:
+        strips = it.screen._compositor.render_strips()
+        top = it.screen.studies.region.y + 2
+        cursor = it.app.ink.cursor.bgcolor
+        marked = [
+            i for i, strip in enumerate(strips) if any(seg.style and seg.style.bgcolor == cursor for seg in strip)
+        ]
+        assert marked == [top]
+        await it.pilot.press("down")
+        await it.pilot.pause()
+        strips = it.screen._compositor.render_strips()
+        assert any(seg.style and seg.style.bgcolor == cursor for seg in strips[top + 1])
+
+
 async def test_the_cursor_takes_the_next_row_when_its_own_is_gone() -> None:
     night = samples.night()
     async with shown(night) as it:
