@@ -100,7 +100,6 @@ class WatchScreen(Screen[None]):
         yield Footer(self.ink, self.bindings, id=places.FOOTER)
 
     def on_mount(self) -> None:
-        self.set_class(self.ink.ascii_only, "-ascii")
         self.studies.focus()
 
     # ------------------------------------------------------------------------------ panels
@@ -153,7 +152,9 @@ class WatchScreen(Screen[None]):
 
     def _rearrange(self) -> None:
         flat = places.is_flat(self.size)
-        self.set_class(flat, "-flat")
+        form = ("-flat" if flat else "-boxes") + ("-ascii" if self.ink.ascii_only else "")
+        for name in ("-boxes", "-flat", "-boxes-ascii", "-flat-ascii"):
+            self.set_class(name == form, name)
         self.set_class(self.zoomed is not None, "-zoomed")
         for panel in self.panels:
             panel.narrow = flat and panel.id != self.zoomed

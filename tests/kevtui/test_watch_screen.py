@@ -327,6 +327,14 @@ async def test_ascii_only_leaves_no_other_character_on_the_screen() -> None:
                 assert word in it.text()
 
 
+async def test_every_rule_of_the_phone_form_is_drawn_alike() -> None:
+    for ascii_only, sign in ((False, "─"), (True, "-")):
+        async with shown(samples.night(), (80, 24), ascii=ascii_only) as it:
+            rules = [line for line in it.lines() if line[1:2].isdigit() and line[2:3] == " "]
+            assert len(rules) == 4
+            assert all(line.startswith(sign) and line.endswith(sign) for line in rules)
+
+
 async def test_an_unfocused_terminal_is_served_at_half_the_pace() -> None:
     async with shown(samples.night()) as it:
         from textual import events
