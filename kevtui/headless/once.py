@@ -1,0 +1,201 @@
+"""A Snapshot as tables, printed once."""
+
+import io
+from collections.abc import Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from kevtui import format as figures
+from kevtui.headless.once_results import readout, reads, verdicts
+from kevtui.headless.output import Output
+from kevtui.headless.paint import Paint, Row
+from kevtui.observe.snapshot import LeaseState, Money, Snapshot, Study, Trial, WatcherState
+
+UNBOUNDED = 1_000_000
+"""Columns where the output is no terminal: a line there is as long as it is, and grep finds its words together."""
+
+
+def render(snapshot: Snapshot, output: Output) -> str:
+    """Everything known, as text for `output`: with colours and folded for a terminal, plain and whole elsewhere."""
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer,
+        force_terminal=output.styled,
+        color_system="auto" if output.styled else None,
+        width=output.width or UNBOUNDED,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        legacy_windows=False,
+        soft_wrap=output.width is None,
+    )
+    for part in parts(snapshot, Paint(output.ascii_only, output.width)):
+        console.print(part)
+    return "".join(f"{line.rstrip()}\n" for line in buffer.getvalue().split("\n")[:-1])
+
+
+def parts(snapshot: Snapshot, paint: Paint) -> Iterator[RenderableType]:
+    """The blocks in the order a reader asks: where am I, what is wrong, money, motion, results, what happened."""
+    yield _head(snapshot, paint)
+    if snapshot.alerts:
+        alerts: list[Row] = [(paint.state(item.severity), item.subject, item.text) for item in snapshot.alerts]
+        yield paint.section("Alerts", paint.table(("severity", "subject", "what"), alerts))
+    if snapshot.findings:
+        findings: list[Row] = [
+            (item.path, item.reason, figures.age(item.last_good_age_s)) for item in snapshot.findings
+        ]
+        yield paint.section(
+            "Findings",
+            paint.table(("file", "why it cannot be believed", "last good"), findings),
+            note="what such a file last held stays in use",
+        )
+    yield _money(snapshot.money, paint)
+    yield _studies(snapshot, paint)
+    if snapshot.trials:
+        trials = [_trial(trial, paint) for trial in snapshot.trials]
+        yield paint.section("Trials", paint.table(TRIAL_COLUMNS, trials))
+    yield _leases(snapshot, paint)
+    yield reads(snapshot.reads, paint)
+    yield readout(snapshot.readout, paint)
+    yield verdicts(snapshot.verdicts, paint)
+    if snapshot.events:
+        events: list[Row] = [
+            (_moment(item.at), paint.state(item.severity), item.subject, item.text) for item in snapshot.events
+        ]
+        yield paint.section("Events", paint.table(("at", "severity", "subject", "what"), events))
+
+
+def _head(snapshot: Snapshot, paint: Paint) -> RenderableType:
+    head = [paint.text(snapshot.title, "bold")]
+    if snapshot.sample:
+        head.append(paint.text("   SAMPLE: made up, no such session ran", "bold yellow"))
+    known = [
+        ("root", snapshot.root),
+        ("spec", snapshot.spec),
+        ("state", snapshot.state_file),
+        ("taken", f"{snapshot.taken_at:%Y-%m-%dT%H:%M:%SZ}"),
+        ("", snapshot.polling),
+    ]
+    rest = "   ".join(f"{name} {words}".strip() for name, words in known if words)
+    return Group(Text.assemble(*head), paint.text(rest, "dim"))
+
+
+def _money(money: Money, paint: Paint) -> RenderableType:
+    committed = "" if money.committed_complete else "incomplete: a ledger could not be read"
+    of = f"of {_moment(money.reading_at)}"
+    figured = [
+        ("authorization", figures.money(money.authorization), ""),
+        ("baseline", figures.money(money.baseline), "metered before the session began"),
+        ("metered", figures.money(money.metered), ""),
+        ("spent", figures.money(money.spent), ""),
+        ("committed, at most", figures.money(money.committed), committed),
+        ("reserve", figures.money(money.reserve), ""),
+        ("headroom", figures.money(money.headroom), ""),
+        ("burn per hour", figures.money(money.burn_per_hour), ""),
+        ("exhausted in", figures.age(money.exhausted_in_s), "at this rate"),
+        ("AI gateway", figures.money(money.gateway_spent), f"of {figures.money(money.gateway_authorization)}"),
+        ("reading is old", figures.age(money.reading_age_s), f"STALE, {of}" if money.reading_stale else of),
+    ]
+    # A figure that is not known is shown as such, never left out.
+    known: list[Row] = [
+        (name, words, note if words != figures.MISSING else "not known") for name, words, note in figured
+    ]
+    title = "Money (simulated)" if money.simulated else "Money"
+    return paint.section(title, paint.table(("", ">", ""), known), note=f"from {money.source}" if money.source else "")
+
+
+def _studies(snapshot: Snapshot, paint: Paint) -> RenderableType:
+    if not snapshot.studies:
+        return paint.section("Studies", paint.lines(["none known"], "dim"))
+    columns = ("study", "state", "in the file's words", "gpu", ">timeout", "weights", ">bound", ">budget", "committed")
+    rows = [_study(study, paint) for study in snapshot.studies]
+    return paint.section("Studies", paint.table(columns, rows))
+
+
+def _study(study: Study, paint: Paint) -> Row:
+    weights = {True: "full", False: "LoRA", None: figures.MISSING}[study.full_weight]
+    return (
+        study.name,
+        paint.state(study.state),
+        study.status_text,
+        study.gpu or figures.MISSING,
+        figures.age(study.timeout_s),
+        weights,
+        figures.money(study.bound),
+        figures.money(study.budget),
+        "settled" if study.settled else "counted",
+    )
+
+
+TRIAL_COLUMNS = (
+    "trial", "state", ">step", ">loss", ">steps/min", "rate from", "ends about", "stopped at", ">try", "call",
+    ">log age", ">work at risk", "remark",
+)  # fmt: skip
+
+
+def _trial(trial: Trial, paint: Paint) -> Row:
+    rate, projection = trial.rate, trial.projection
+    ends = figures.MISSING
+    if projection is not None:
+        ends = _moment(projection.finish_at) + (" PAST ITS TIMEOUT" if projection.past_timeout else "")
+    step = figures.MISSING if trial.step is None else f"{trial.step} of {_known(trial.steps)}"
+    remarks = [trial.note, "finished" if trial.finished else "", "" if rate else trial.rate_note, trial.error or ""]
+    if trial.scoring is not None:
+        remarks.insert(0, "scoring {} of {}".format(*trial.scoring))
+    if trial.resume_step is not None:
+        remarks.insert(0, f"resume point at step {trial.resume_step}")
+    return (
+        trial.id,
+        paint.state(trial.state),
+        step,
+        figures.MISSING if trial.loss is None else f"{trial.loss:.3f}",
+        f"{rate.steps_per_minute:.1f}" if rate else figures.MISSING,
+        f"{rate.basis}, {figures.age(rate.span_s)}" if rate else "",
+        ends,
+        _moment(projection.timeout_at) if projection else figures.MISSING,
+        _attempts(trial),
+        trial.call or figures.MISSING,
+        figures.age(trial.log_age_s),
+        figures.age(trial.work_at_risk_s),
+        "; ".join(remark for remark in remarks if remark),
+    )
+
+
+def _attempts(trial: Trial) -> str:
+    if trial.attempts_used is None and trial.attempts_allowed is None:
+        return figures.MISSING
+    return f"{_known(trial.attempts_used)} of {_known(trial.attempts_allowed)}"
+
+
+def _leases(snapshot: Snapshot, paint: Paint) -> RenderableType:
+    watcher = snapshot.watcher
+    words = "" if watcher.state is WatcherState.NONE else f" {figures.age(watcher.age_s)} ago"
+    heading = Text.assemble("  watcher ", paint.state(watcher.state), paint.text(words))
+    if not snapshot.leases:
+        return paint.section("Leases", heading, paint.lines(["no lease seen"], "dim"))
+    nonce = {True: "is the ledger's", False: "NOT the ledger's", None: figures.MISSING}
+    rows: list[Row] = [
+        (
+            lease.trial,
+            paint.state(lease.state),
+            figures.age(lease.unchanged_s),
+            # The stamp is of another clock: one that is ahead has no age to show.
+            figures.age(None if lease.state is LeaseState.CLOCK_AHEAD else lease.stamp_age_s),
+            figures.MISSING if lease.skew_s is None else f"{lease.skew_s:+.0f} s",
+            nonce[lease.nonce_matches],
+            _known(lease.attempt),
+            lease.call or figures.MISSING,
+        )
+        for lease in snapshot.leases
+    ]
+    columns = ("trial", "state", ">unchanged for", ">stamp age", ">clock skew", "nonce", ">attempt", "call")
+    return paint.section("Leases", heading, paint.table(columns, rows))
+
+
+def _moment(moment: object) -> str:
+    return figures.MISSING if moment is None else f"{moment:%Y-%m-%d %H:%M}Z"
+
+
+def _known(value: int | None) -> str:
+    return figures.MISSING if value is None else str(value)

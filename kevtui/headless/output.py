@@ -1,0 +1,88 @@
+"""Where headless text goes: what the stream can hold, and what to say when it cannot take it."""
+
+import errno
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+from kevtui.headless.stand_ins import to_ascii
+
+
+class OutputEnded(Exception):
+    """The reader of the pipe went away: not an error, it has what it wanted."""
+
+
+class OutputLost(Exception):
+    """The output could not be written; `str()` of it is the line to show."""
+
+
+class Output:
+    """A text stream that is flushed at every write and never raises anything but the two exceptions above."""
+
+    def __init__(self, stream: TextIO | None, environment: Mapping[str, str], *, ascii_only: bool = False) -> None:
+        """`stream` is None where the process was started with a closed output, as Python itself has it."""
+        self._stream = stream
+        self.is_terminal = stream is not None and _is_terminal(stream)
+        encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("_", "-")
+        self.ascii_only = ascii_only or not encoding.startswith("utf")
+        # An escape sequence is noise in a file, and a dumb terminal prints it.
+        self.styled = (
+            self.is_terminal
+            and environment.get("TERM", "dumb") not in ("", "dumb", "unknown")
+            and not environment.get("NO_COLOR")
+        )
+
+    @property
+    def width(self) -> int | None:
+        """Columns of the terminal; None where lines may be as long as they are, so that grep finds them whole."""
+        return shutil.get_terminal_size().columns if self.is_terminal else None
+
+    def write(self, text: str) -> None:
+        """Write all of `text` and flush. Raises OutputEnded or OutputLost."""
+        if self._stream is None:
+            raise OutputLost("cannot write the output: it is closed; give it a file, a pipe or a terminal")
+        try:
+            self._stream.write(to_ascii(text) if self.ascii_only else text)
+            self._stream.flush()
+        except BrokenPipeError:
+            _discard(self._stream)
+            raise OutputEnded from None
+        except OSError as error:
+            _discard(self._stream)
+            raise OutputLost(f"cannot write the output: {_reason(error)}; what it holds is not whole") from None
+
+
+def complain(line: str) -> None:
+    """Say `line` on the error stream, if there is one that takes it."""
+    # print() to a closed error stream would go to the output instead.
+    if sys.stderr is not None:
+        try:
+            print(f"kevtui: {line}", file=sys.stderr, flush=True)
+        except OSError:
+            _discard(sys.stderr)
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except ValueError:
+        return False
+
+
+def _reason(error: OSError) -> str:
+    if error.errno == errno.ENOSPC:
+        return "no space left on the device"
+    return (error.strerror or type(error).__name__).lower()
+
+
+def _discard(stream: TextIO) -> None:
+    # What is still in the buffer would be tried again, and complained about, when the interpreter ends.
+    try:
+        descriptor = stream.fileno()
+    except (OSError, ValueError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
