@@ -14,6 +14,7 @@ import glob
 import json
 import math
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -118,6 +119,11 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a temporary directory and all below it, as far as it can be removed. Nothing there is fine."""
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def _encode(text: str) -> bytes:
