@@ -91,7 +91,7 @@ def _value(value: Any) -> Any:
         case float():
             return value if math.isfinite(value) else None
         case Decimal():
-            return format(value, "f") if value.is_finite() else None
+            return _digits(value) if value.is_finite() else None
         case datetime():
             return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
         case frozenset():
@@ -101,3 +101,9 @@ def _value(value: Any) -> Any:
     if is_dataclass(value):
         return _record(value)
     raise TypeError(f"a {type(value).__name__} has no place in a Snapshot")
+
+
+def _digits(amount: Decimal) -> str:
+    """Every digit and no exponent; "100", not "100.00", so that equal amounts are equal texts."""
+    text = format(amount, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,9 +1,8 @@
 """A Snapshot as tables, printed once."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from kevtui import format as figures
@@ -12,61 +11,66 @@ from kevtui.headless.output import Output
 from kevtui.headless.paint import Paint, Row
 from kevtui.observe.snapshot import LeaseState, Money, Snapshot, Study, Trial, WatcherState
 
-UNBOUNDED = 1_000_000
-"""Columns where the output is no terminal: a line there is as long as it is, and grep finds its words together."""
-
 
 def render(snapshot: Snapshot, output: Output) -> str:
     """Everything known, as text for `output`: with colours and folded for a terminal, plain and whole elsewhere."""
+    paint = Paint(output.ascii_only, output.width)
+    if output.width is None:
+        # Neither colours nor folding: a console would take longer to load than to say so.
+        return "".join(f"{line.plain.rstrip()}\n" for line in lines(snapshot, paint))
+    return _for_terminal(lines(snapshot, paint), output.width, styled=output.styled)
+
+
+def _for_terminal(lines: Iterable[Text], width: int, *, styled: bool) -> str:
+    from rich.console import Console
+
     buffer = io.StringIO()
     console = Console(
-        file=buffer,
-        force_terminal=output.styled,
-        color_system="auto" if output.styled else None,
-        width=output.width or UNBOUNDED,
-        markup=False,
-        emoji=False,
-        highlight=False,
-        legacy_windows=False,
-        soft_wrap=output.width is None,
+        file=buffer, width=width, force_terminal=styled, color_system="auto" if styled else None, legacy_windows=False
     )
-    for part in parts(snapshot, Paint(output.ascii_only, output.width)):
-        console.print(part)
-    return "".join(f"{line.rstrip()}\n" for line in buffer.getvalue().split("\n")[:-1])
+    for line in lines:
+        indent = min(len(line.plain) - len(line.plain.lstrip(" ")), max(0, width - 10))
+        pieces = (
+            line[indent:].wrap(console, width - indent, overflow="fold") if line.cell_len > width else [line[indent:]]
+        )
+        for piece in pieces:
+            piece.rstrip()
+            console.print(Text.assemble(" " * indent, piece, no_wrap=True, overflow="ignore"))
+    return buffer.getvalue()
 
 
-def parts(snapshot: Snapshot, paint: Paint) -> Iterator[RenderableType]:
-    """The blocks in the order a reader asks: where am I, what is wrong, money, motion, results, what happened."""
-    yield _head(snapshot, paint)
+def lines(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
+    """The lines in the order a reader asks: where am I, what is wrong, money, motion, results, what happened."""
+    yield from _head(snapshot, paint)
     if snapshot.alerts:
         alerts: list[Row] = [(paint.state(item.severity), item.subject, item.text) for item in snapshot.alerts]
-        yield paint.section("Alerts", paint.table(("severity", "subject", "what"), alerts))
+        yield from paint.section("Alerts", paint.table(("severity", "subject", "what"), alerts))
     if snapshot.findings:
         findings: list[Row] = [
             (item.path, item.reason, figures.age(item.last_good_age_s)) for item in snapshot.findings
         ]
-        yield paint.section(
+        yield from paint.section(
             "Findings",
             paint.table(("file", "why it cannot be believed", "last good"), findings),
             note="what such a file last held stays in use",
         )
-    yield _money(snapshot.money, paint)
-    yield _studies(snapshot, paint)
+    yield from _money(snapshot.money, paint)
+    yield from _studies(snapshot, paint)
     if snapshot.trials:
         trials = [_trial(trial, paint) for trial in snapshot.trials]
-        yield paint.section("Trials", paint.table(TRIAL_COLUMNS, trials))
-    yield _leases(snapshot, paint)
-    yield reads(snapshot.reads, paint)
-    yield readout(snapshot.readout, paint)
-    yield verdicts(snapshot.verdicts, paint)
+        yield from paint.section("Trials", paint.table(TRIAL_COLUMNS, trials))
+    yield from _leases(snapshot, paint)
+    yield from reads(snapshot.reads, paint)
+    yield from readout(snapshot.readout, paint)
+    yield from verdicts(snapshot.verdicts, paint)
     if snapshot.events:
         events: list[Row] = [
             (_moment(item.at), paint.state(item.severity), item.subject, item.text) for item in snapshot.events
         ]
-        yield paint.section("Events", paint.table(("at", "severity", "subject", "what"), events))
+        yield from paint.section("Events", paint.table(("at", "severity", "subject", "what"), events))
 
 
-def _head(snapshot: Snapshot, paint: Paint) -> RenderableType:
+def _head(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
     head = [paint.text(snapshot.title, "bold")]
     if snapshot.sample:
         head.append(paint.text("   SAMPLE: made up, no such session ran", "bold yellow"))
@@ -78,10 +82,10 @@ def _head(snapshot: Snapshot, paint: Paint) -> RenderableType:
         ("", snapshot.polling),
     ]
     rest = "   ".join(f"{name} {words}".strip() for name, words in known if words)
-    return Group(Text.assemble(*head), paint.text(rest, "dim"))
+    return iter((Text.assemble(*head), paint.text(rest, "dim")))
 
 
-def _money(money: Money, paint: Paint) -> RenderableType:
+def _money(money: Money, paint: Paint) -> Iterator[Text]:
     committed = "" if money.committed_complete else "incomplete: a ledger could not be read"
     of = f"of {_moment(money.reading_at)}"
     figured = [
@@ -105,7 +109,7 @@ def _money(money: Money, paint: Paint) -> RenderableType:
     return paint.section(title, paint.table(("", ">", ""), known), note=f"from {money.source}" if money.source else "")
 
 
-def _studies(snapshot: Snapshot, paint: Paint) -> RenderableType:
+def _studies(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
     if not snapshot.studies:
         return paint.section("Studies", paint.lines(["none known"], "dim"))
     columns = ("study", "state", "in the file's words", "gpu", ">timeout", "weights", ">bound", ">budget", "committed")
@@ -168,12 +172,12 @@ def _attempts(trial: Trial) -> str:
     return f"{_known(trial.attempts_used)} of {_known(trial.attempts_allowed)}"
 
 
-def _leases(snapshot: Snapshot, paint: Paint) -> RenderableType:
+def _leases(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
     watcher = snapshot.watcher
     words = "" if watcher.state is WatcherState.NONE else f" {figures.age(watcher.age_s)} ago"
     heading = Text.assemble("  watcher ", paint.state(watcher.state), paint.text(words))
     if not snapshot.leases:
-        return paint.section("Leases", heading, paint.lines(["no lease seen"], "dim"))
+        return paint.section("Leases", [heading], paint.lines(["no lease seen"], "dim"))
     nonce = {True: "is the ledger's", False: "NOT the ledger's", None: figures.MISSING}
     rows: list[Row] = [
         (
@@ -190,7 +194,7 @@ def _leases(snapshot: Snapshot, paint: Paint) -> RenderableType:
         for lease in snapshot.leases
     ]
     columns = ("trial", "state", ">unchanged for", ">stamp age", ">clock skew", "nonce", ">attempt", "call")
-    return paint.section("Leases", heading, paint.table(columns, rows))
+    return paint.section("Leases", [heading], paint.table(columns, rows))
 
 
 def _moment(moment: object) -> str:

@@ -1,6 +1,7 @@
 """The results part of `--once`: reads, the read-out by arm and criterion, verdicts of the confirmation stages."""
 
-from rich.console import RenderableType
+from collections.abc import Iterator
+
 from rich.text import Text
 
 from kevtui import format as figures
@@ -13,7 +14,7 @@ CRITERION_COLUMNS = (
 )  # fmt: skip
 
 
-def reads(reads: Reads, paint: Paint) -> RenderableType:
+def reads(reads: Reads, paint: Paint) -> Iterator[Text]:
     """A line per owner and state rather than a matrix: fifteen tags in words fit no terminal."""
     rows: list[Row] = []
     for owner in dict.fromkeys([*reads.owners, *(cell.owner for cell in reads.cells)]):
@@ -40,13 +41,11 @@ def _read(cell: ReadCell) -> str:
     return f"{cell.tag} ({words})" if words else cell.tag
 
 
-def readout(readout: Readout | None, paint: Paint) -> RenderableType:
+def readout(readout: Readout | None, paint: Paint) -> Iterator[Text]:
     """Every arm with every criterion, then the candidate of each size."""
     if readout is None:
         return paint.section("Read-out", paint.lines(["none: no round is known"], "dim"))
-    parts: list[RenderableType] = []
-    for arm in readout.arms:
-        parts += _arm(arm, paint)
+    parts = [_arm(arm, paint) for arm in readout.arms]
     if not readout.arms:
         parts.append(paint.lines(["no arm is registered"], "dim"))
     parts.append(paint.lines(f"candidate {size}: {arm or 'none'}" for size, arm in readout.candidates))
@@ -56,7 +55,7 @@ def readout(readout: Readout | None, paint: Paint) -> RenderableType:
     return paint.section(f"Read-out{number}", *parts, note=note)
 
 
-def _arm(arm: Arm, paint: Paint) -> list[RenderableType]:
+def _arm(arm: Arm, paint: Paint) -> Iterator[Text]:
     verdict = {True: Verdict.PASS, False: Verdict.FAIL, None: Verdict.MISSING}[arm.passed]
     words = {True: "passed", False: "not passed", None: "no verdict"}[arm.passed]
     said = [
@@ -67,12 +66,12 @@ def _arm(arm: Arm, paint: Paint) -> list[RenderableType]:
     ]
     note = paint.text("   " + ", ".join(part for part in said if part), "dim")
     head = Text.assemble(paint.state(verdict, f"arm {arm.name}: {words}"), note)
-    parts: list[RenderableType] = [head, paint.lines(_sources(arm), "dim")]
+    yield head
+    yield from paint.lines(_sources(arm), "dim")
     if arm.criteria:
-        parts.append(paint.table(CRITERION_COLUMNS, [_criterion(criterion, paint) for criterion in arm.criteria]))
-    parts.append(paint.lines((f"missing {what}" for what in arm.missing), "yellow"))
-    parts.append(paint.lines((f"missing, optional {what}" for what in arm.missing_optional), "dim"))
-    return parts
+        yield from paint.table(CRITERION_COLUMNS, [_criterion(criterion, paint) for criterion in arm.criteria])
+    yield from paint.lines((f"missing {what}" for what in arm.missing), "yellow")
+    yield from paint.lines((f"missing, optional {what}" for what in arm.missing_optional), "dim")
 
 
 def _sources(arm: Arm) -> list[str]:
@@ -105,11 +104,11 @@ def _criterion(criterion: Criterion, paint: Paint) -> Row:
     )
 
 
-def verdicts(verdicts: tuple[StageVerdict, ...], paint: Paint) -> RenderableType:
+def verdicts(verdicts: tuple[StageVerdict, ...], paint: Paint) -> Iterator[Text]:
     """One row per confirmation stage, with its criteria below."""
     if not verdicts:
         return paint.section("Verdicts", paint.lines(["none: no confirmation stage is known"], "dim"))
-    parts: list[RenderableType] = []
+    parts: list[Iterator[Text]] = []
     for verdict in verdicts:
         state = {True: Verdict.PASS, False: Verdict.FAIL, None: Verdict.MISSING}[verdict.passed]
         parts.append(

@@ -1,12 +1,9 @@
 """Texts, marks and tables of `--once`: file text is painted as data, never read as markup."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from kev.text import shorten, visible
@@ -63,58 +60,62 @@ class Paint:
     def text(self, words: str, style: str = "") -> Text:
         """File text or our own on one line, every control character visible, nothing parsed."""
         words = shorten(visible(words), LONGEST)
-        return Text(to_ascii(words) if self.ascii_only else words, style=style, overflow="fold")
+        return Text(to_ascii(words) if self.ascii_only else words, style=style)
 
     def state(self, state: str, words: str = "") -> Text:
         """A state as mark and word."""
         mark, style = MARKS.get(state, ("?", ""))
         return self.text(f"{mark} {words or state}", style)
 
-    def section(self, title: str, *parts: RenderableType, note: str = "") -> Group:
-        """A titled block with an empty line before it."""
+    def section(self, title: str, *parts: Iterable[Text], note: str = "") -> Iterator[Text]:
+        """An empty line, a heading, and the lines of `parts`."""
+        yield Text("")
         heading = self.text(title, "bold")
-        if note:
-            heading = Text.assemble(heading, self.text(f"   {note}", "dim"))
-        return Group(Text(""), heading, *parts)
+        yield Text.assemble(heading, self.text(f"   {note}", "dim")) if note else heading
+        for part in parts:
+            yield from part
 
-    def table(self, columns: Sequence[str], rows: Iterable[Row]) -> RenderableType:
+    def lines(self, words: Iterable[str], style: str = "") -> Iterator[Text]:
+        """One indented line each."""
+        return (Text.assemble("  ", self.text(line, style)) for line in words)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Row]) -> Iterator[Text]:
         """Aligned columns, indented by two; a leading `>` in a column's name aligns it to the right.
 
         Where the output is too narrow for the columns, each row is a paragraph of "column value" instead: a table
         folded into columns of three letters can be neither read nor searched.
         """
+        # rich's own Table would do, but wraps every cell to find that it fits, which took half of the time of --once.
         painted = [[cell if isinstance(cell, Text) else self.text(cell) for cell in row] for row in rows]
         # A column that nothing fills says nothing.
         filled = [index for index in range(len(columns)) if any(row[index].plain for row in painted)]
-        names = [self.text(columns[index].removeprefix(">")) for index in filled]
+        names = [self.text(columns[index].removeprefix(">"), "dim") for index in filled]
         cells = [[row[index] for index in filled] for row in painted]
-        if self.width is not None and _natural_width(names, cells) > self.width:
-            return Group(*(_paragraph(names, row) for row in cells))
-        table = Table(
-            box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=any(n.plain for n in names)
-        )
-        table.add_column("", width=0)
-        for name, index in zip(names, filled, strict=True):
-            right = columns[index].startswith(">")
-            table.add_column(name, justify="right" if right else "left", overflow="fold")
-        for row in cells:
-            table.add_row("", *row)
-        return table
-
-    def lines(self, words: Iterable[str], style: str = "") -> Group:
-        """One indented line each."""
-        return Group(*(Text.assemble("  ", self.text(line, style)) for line in words))
+        widths = [max(int(cell.cell_len) for cell in column) for column in zip(names, *cells, strict=True)]
+        if self.width is not None and 2 + sum(widths) + 2 * len(widths) > self.width:
+            for row in cells:
+                yield from _paragraph(names, row)
+            return
+        rights = [columns[index].startswith(">") for index in filled]
+        for row in [names, *cells] if any(name.plain for name in names) else cells:
+            yield _aligned(row, widths, rights)
 
 
-def _natural_width(names: Sequence[Text], rows: Sequence[Sequence[Text]]) -> int:
-    columns = zip(names, *rows, strict=True)
-    return 2 + sum(2 + max(int(cell.cell_len) for cell in column) for column in columns)
+def _aligned(row: Sequence[Text], widths: Sequence[int], rights: Sequence[bool]) -> Text:
+    line = Text()
+    for cell, width, right in zip(row, widths, rights, strict=True):
+        space = " " * (width - int(cell.cell_len))
+        line.append("  ")
+        line.append(space if right else "").append_text(cell).append("" if right else space)
+    line.rstrip()
+    return line
 
 
-def _paragraph(names: Sequence[Text], row: Sequence[Text]) -> RenderableType:
+def _paragraph(names: Sequence[Text], row: Sequence[Text]) -> Iterator[Text]:
     pairs = [
-        Text.assemble((f"{name.plain} ", "dim"), cell) if name.plain else cell
+        Text.assemble(name, " ", cell) if name.plain else cell
         for name, cell in zip(names[1:], row[1:], strict=True)
         if cell.plain
     ]
-    return Group(Padding(row[0], (0, 0, 0, 2)), Padding(Text("   ").join(pairs), (0, 0, 0, 4)))
+    yield Text.assemble("  ", row[0])
+    yield Text.assemble("    ", Text("   ").join(pairs))

@@ -53,8 +53,11 @@ def _record(record: type, told: Mapping[tuple[str, str], str], definitions: dict
         properties[field.name] = {**schema, "description": words} if words else schema
     if record is seam.Study:
         properties["calls"] = {"type": "object", "additionalProperties": _nullable({"type": "string"})}
+    words = inspect.cleandoc(record.__doc__ or "").replace("\n", " ")
+    # A dataclass without a docstring gets its own signature for one.
+    described = {} if words.startswith(f"{record.__name__}(") else {"description": words}
     return {
-        "description": inspect.cleandoc(record.__doc__ or "").replace("\n", " "),
+        **described,
         "type": "object",
         "properties": properties,
         "required": list(properties),
