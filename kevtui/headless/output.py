@@ -7,8 +7,6 @@ import sys
 from collections.abc import Mapping
 from typing import TextIO
 
-from kevtui.headless.stand_ins import to_ascii
-
 
 class OutputEnded(Exception):
     """The reader of the pipe went away: not an error, it has what it wanted."""
@@ -43,8 +41,12 @@ class Output:
         """Write all of `text` and flush. Raises OutputEnded or OutputLost."""
         if self._stream is None:
             raise OutputLost("cannot write the output: it is closed; give it a file, a pipe or a terminal")
+        if self.ascii_only:
+            from kevtui.glyphs import to_ascii
+
+            text = to_ascii(text)
         try:
-            self._stream.write(to_ascii(text) if self.ascii_only else text)
+            self._stream.write(text)
             self._stream.flush()
         except BrokenPipeError:
             _discard(self._stream)

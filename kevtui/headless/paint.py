@@ -7,46 +7,29 @@ from typing import Final
 from rich.text import Text
 
 from kev.text import shorten, visible
-from kevtui.headless.stand_ins import to_ascii
-from kevtui.observe.snapshot import LeaseState, ReadState, Severity, TrialState, Verdict, WatcherState
+from kevtui import glyphs
 
 Row = tuple[str | Text, ...]
 
 LONGEST: Final = 2000
 """Characters of one file text in one cell; a log line can have millions."""
 
-MARKS: Final[dict[str, tuple[str, str]]] = {
-    # A state is a mark, a word and a colour: any one of them may be missing from the terminal.
-    TrialState.PLANNED: ("·", "dim"),
-    TrialState.PENDING: ("○", "yellow"),
-    TrialState.RUNNING: ("●", "green"),
-    TrialState.DONE: ("✓", "green"),
-    TrialState.TIMED_OUT: ("✗", "yellow"),
-    TrialState.REFUSED: ("✗", "yellow"),
-    TrialState.FAILED: ("✗", "bold red"),
-    TrialState.CANCELLED: ("✗", "dim"),
-    TrialState.UNREACHABLE: ("▲", "yellow"),
-    TrialState.UNKNOWN: ("?", "dim"),
-    LeaseState.FRESH: ("●", "green"),
-    LeaseState.LATE: ("◐", "yellow"),
-    LeaseState.STALE: ("✗", "bold red"),
-    LeaseState.RELEASED: ("○", "dim"),
-    LeaseState.CLOCK_AHEAD: ("▲", "yellow"),
-    ReadState.ABSENT: ("·", "dim"),
-    ReadState.IN_FLIGHT: ("◐", "cyan"),
-    ReadState.OVERDUE: ("▲", "yellow"),
-    ReadState.LANDED: ("✓", "green"),
-    WatcherState.ALIVE: ("●", "green"),
-    WatcherState.DOWN: ("✗", "bold red"),
-    WatcherState.FINISHED: ("✓", "green"),
-    WatcherState.NONE: ("·", "dim"),
-    Verdict.PASS: ("✓", "green"),
-    Verdict.FAIL: ("✗", "bold red"),
-    Verdict.MISSING: ("?", "yellow"),
-    Severity.INFO: ("·", "dim"),
-    Severity.WARNING: ("▲", "yellow"),
-    Severity.CRITICAL: ("✗", "bold red"),
+# A state is a sign, a word and a colour: any one of them may be missing from the terminal. States of different things
+# that share a word share the sign too.
+SIGNS: Final[dict[str, str]] = {
+    str(state): sign
+    for signs in (glyphs.TRIAL, glyphs.LEASE, glyphs.READ, glyphs.WATCHER, glyphs.VERDICT, glyphs.SEVERITY)
+    for state, sign in signs.items()
 }
+
+STYLES: Final[dict[str, str]] = {
+    "running": "green", "done": "green", "fresh": "green", "landed": "green", "alive": "green", "pass": "green",
+    "pending": "yellow", "timed out": "yellow", "refused": "yellow", "unreachable": "yellow", "late": "yellow",
+    "clock ahead": "yellow", "overdue": "yellow", "missing": "yellow", "warning": "yellow",
+    "failed": "bold red", "stale": "bold red", "down": "bold red", "fail": "bold red", "critical": "bold red",
+    "in flight": "cyan",
+}  # fmt: skip
+"""The rest is dim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +43,11 @@ class Paint:
     def text(self, words: str, style: str = "") -> Text:
         """File text or our own on one line, every control character visible, nothing parsed."""
         words = shorten(visible(words), LONGEST)
-        return Text(to_ascii(words) if self.ascii_only else words, style=style)
+        return Text(glyphs.to_ascii(words) if self.ascii_only else words, style=style)
 
     def state(self, state: str, words: str = "") -> Text:
-        """A state as mark and word."""
-        mark, style = MARKS.get(state, ("?", ""))
-        return self.text(f"{mark} {words or state}", style)
+        """A state as sign and word."""
+        return self.text(f"{SIGNS.get(state, '?')} {words or state}", STYLES.get(state, "dim"))
 
     def section(self, title: str, *parts: Iterable[Text], note: str = "") -> Iterator[Text]:
         """An empty line, a heading, and the lines of `parts`."""

@@ -16,7 +16,7 @@ from kev.records.session import GatewayBudget, SessionState, SessionStudy, Spend
 from kev.records.spawn import Attempt, SpawnRecord
 from kev.records.watch import TrialState, WatchRecord
 from kevtui.sample import outcome
-from kevtui.sample.setting import AUTHORIZATION, BASELINE, NOTICE, RESERVE, ROUND, SESSION, SampleStudy, Trial
+from kevtui.sample.setting import AUTHORIZATION, BASELINE, NOTICE, RESERVE, ROUND, SESSION, STUDIES, SampleStudy, Trial
 
 
 class Ledgers:
@@ -30,7 +30,7 @@ class Ledgers:
         self._watched: dict[str, dict[str, TrialState]] = {}
         self._held: dict[Path, Lease] = {}
         self._readings: list[SpendReading] = []
-        self._studies: dict[str, SessionStudy] = {}
+        self._studies = {study.name: SessionStudy(bound_usd=None, calls={}, status="planned") for study in STUDIES}
 
     @property
     def now(self) -> datetime:

@@ -37,7 +37,7 @@ def words(text: str) -> str:
 def test_every_criterion_is_shown_with_its_figures_and_its_verdict(snapshot: Snapshot) -> None:
     lines = {words(line) for line in once.render(snapshot, file_output()).splitlines()}
     assert "1_hard primary ✓ pass 0.0063 > 0.0000 0.8612 0.8471 +0.0141 [0.0063, 0.0220] hard.acc.lower > 0" in lines
-    assert "3_ece calibration ? missing – <= – – – – – hard.ece.candidate <= hard.ece.parent" in lines
+    assert "3_ece calibration · missing – <= – – – – – hard.ece.candidate <= hard.ece.parent" in lines
 
 
 def test_the_candidate_and_what_is_missing_are_shown(snapshot: Snapshot) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kevtui.glyphs import to_ascii
 from kevtui.headless.output import Output, OutputEnded, OutputLost
-from kevtui.headless.stand_ins import to_ascii
 
 FULL = Path("/dev/full")
 
