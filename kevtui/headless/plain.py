@@ -87,6 +87,7 @@ def follow(source: Source, output: Output, clock: Clock, over: Callable[[], bool
             for line in teller.tell(snapshot, clock.monotonic()):
                 output.write(line + "\n")
             if last:
+                output.write(_stamped(summary(snapshot), snapshot.taken_at) + "\n")
                 return snapshot
             source.wait(teller.wait_s(clock.monotonic()))
     except KeyboardInterrupt:

@@ -30,7 +30,9 @@ class Ledgers:
         self._watched: dict[str, dict[str, TrialState]] = {}
         self._held: dict[Path, Lease] = {}
         self._readings: list[SpendReading] = []
-        self._studies = {study.name: SessionStudy(bound_usd=None, calls={}, status="planned") for study in STUDIES}
+        self._studies = {
+            study.name: SessionStudy(bound_usd=study.bound, calls={}, status="planned") for study in STUDIES
+        }
 
     @property
     def now(self) -> datetime:
@@ -67,6 +69,7 @@ class Ledgers:
         )
         write_record(self.runs / f"{study.name}.spawn.json", record)
         self._studies[study.name] = SessionStudy(bound_usd=study.bound, calls=record.calls, status="running")
+        self._write_state()
         self.watch(study, trial, "running")
         return attempt
 
@@ -86,6 +89,7 @@ class Ledgers:
     def settle(self, study: SampleStudy) -> None:
         """Nothing of `study` can cost more."""
         self._studies[study.name] = self._studies[study.name].model_copy(update={"status": "done, pulled, read"})
+        self._write_state()
 
     # ---- leases
 
@@ -134,12 +138,15 @@ class Ledgers:
 
     # ---- money
 
-    def read_meter(self, spent: Decimal) -> None:
-        """Record a simulated reading of the meter, and the state of the session with it."""
-        metered = BASELINE + spent
-        self._readings.append(
-            SpendReading(at=self.now.isoformat(), metered_usd=metered, source="simulated meter of the sample")
+    def read_meter(self, spent: Decimal, *, at: datetime | None = None) -> None:
+        """Record a simulated reading of the meter, now unless `at` says otherwise."""
+        reading = SpendReading(
+            at=(at or self.now).isoformat(), metered_usd=BASELINE + spent, source="simulated meter of the sample"
         )
+        self._readings.append(reading)
+        self._write_state()
+
+    def _write_state(self) -> None:
         state = SessionState(
             sample=True,
             notice=NOTICE,

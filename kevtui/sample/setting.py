@@ -15,8 +15,9 @@ ROUND: Final = 7
 AUTHORIZATION: Final = Decimal("400")
 RESERVE: Final = Decimal("40")
 BASELINE: Final = Decimal("1200.50")
-DOLLARS_PER_SECOND: Final = Decimal("0.9")
-"""Of story time, while anything trains."""
+SPENT_BEFORE: Final = (Decimal("12.10"), Decimal("36.45"), Decimal("61.90"), Decimal("86.40"))
+"""An hour apart, the last of them when the story begins."""
+DOLLARS_PER_HOUR: Final = Decimal("25")
 
 
 @dataclass(frozen=True, slots=True)

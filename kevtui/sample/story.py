@@ -6,6 +6,7 @@ and is launched again; then the round is read out.
 """
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from kevtui.sample.training import Training
 
 TICK_S: Final = 0.5
 BEAT_EVERY_S: Final = 3.0
-METER_EVERY_S: Final = 4.0
+METER_EVERY_S: Final = 8.0
 SCORED_RECORDS: Final = 40
 FAILING_READ: Final = "r7-4b-b-hard"
 
@@ -50,7 +51,7 @@ class Story:
         self._register()
         for study in STUDIES:
             self._at(study.launched, partial(self._launch, study))
-        beat = meter = 0.0
+        beat, meter = 0.0, METER_EVERY_S
         while self._coming or self._training:
             self._story_s = (self._clock.monotonic() - self._started) / self._stretch
             self._do_what_is_due()
@@ -81,7 +82,8 @@ class Story:
             for tag in READS:
                 self._ledgers.land(f"r6-{size}-{tag}")
         self._ledgers.tell("session", f"the sample session begins; {setting.NOTICE}")
-        self._ledgers.read_meter(Decimal(0))
+        for hours, spent in zip(range(3, -1, -1), setting.SPENT_BEFORE, strict=True):
+            self._ledgers.read_meter(spent, at=self._clock.now() - timedelta(hours=hours))
 
     def _launch(self, study: SampleStudy) -> None:
         self._ledgers.tell("launch", f"launched, at most ${study.bound}, simulated", subject=study.name)
@@ -179,4 +181,5 @@ class Story:
             action()
 
     def _spent(self) -> Decimal:
-        return (setting.DOLLARS_PER_SECOND * Decimal(self._story_s)).quantize(Decimal("0.00000001"))
+        hours = Decimal(self._story_s * self._stretch) / 3600
+        return setting.SPENT_BEFORE[-1] + (setting.DOLLARS_PER_HOUR * hours).quantize(Decimal("0.00000001"))

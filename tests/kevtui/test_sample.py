@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ from kev.records.spec import RoundSpec
 from kev.records.step_metrics import read_step_metrics
 from kev.records.watch import WatchRecord
 from kevtui.sample.story import Story
+
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class StoryClock:
@@ -65,7 +68,11 @@ def test_every_file_is_one_that_the_records_can_read(played: Path) -> None:
     assert all(read_rows(path) for path in runs.glob("*/rows.json"))
     read_record(runs / "sample-state.json", SessionState)
     for path in runs.glob("*/*/metrics.jsonl"):
-        assert not read_step_metrics(path.read_bytes()).damage
+        reading = read_step_metrics(path.read_bytes())
+        assert not reading.damage
+        assert not reading.repeats
+        for first, second in pairwise(reading.points):
+            assert second.step <= first.step or (second.ended or NEVER) > (first.ended or NEVER)
 
 
 def test_what_a_person_would_open_says_that_it_is_made_up(played: Path) -> None:

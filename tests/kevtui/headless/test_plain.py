@@ -158,4 +158,6 @@ def test_what_changed_before_the_end_is_still_told(snapshot: Snapshot) -> None:
     ends = iter([False, True])
     later = with_trial(snapshot, state=TrialState.DONE)
     follow(Scripted(iter([snapshot, later])), written, SystemClock(), over=lambda: next(ends))
-    assert "trial r41-27b/trial-0: done" in raw.getvalue().decode()
+    *lines, summed = raw.getvalue().decode().splitlines()
+    assert any("trial r41-27b/trial-0: done" in line for line in lines)
+    assert " summary: " in summed

@@ -1,0 +1,97 @@
+"""`kevtui session`: one session on the dashboard, as lines, as tables or as JSON."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kev.errors import UsageError
+from kevtui import exit_codes
+from kevtui.headless.output import Output, complain
+
+if TYPE_CHECKING:
+    from kevtui.observe.observer import Observer
+    from kevtui.observe.snapshot import Snapshot
+    from kevtui.observe.target import Target
+
+
+def session(arguments: argparse.Namespace) -> int:
+    """Show the session that `arguments` name; the exit status. Raises KevError, OutputLost and OutputEnded."""
+    from kevtui.observe.target import resolve
+
+    output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
+    target = resolve(arguments.session, root=arguments.root, cwd=Path.cwd())
+    if arguments.once or arguments.plain or arguments.json:
+        return _headless(target, arguments, output)
+    why = no_screen(output)
+    if why:
+        complain(f"{why}: printing changes as with --plain; --once and --json print one picture and end")
+        return _headless(target, arguments, output)
+    if arguments.strict:
+        raise UsageError("--strict belongs to --once, --plain or --json; the dashboard shows findings itself")
+    return dashboard(target, arguments)
+
+
+def no_screen(output: Output) -> str:
+    """Why there can be no dashboard here, or ""."""
+    if not output.is_terminal:
+        return "the output is not a terminal"
+    if sys.stdin is None or not sys.stdin.isatty():
+        return "the input is not a terminal"
+    if os.environ.get("TERM", "") in ("", "dumb", "unknown"):
+        return "TERM names a terminal that cannot place text"
+    return ""
+
+
+def dashboard(target: "Target", arguments: argparse.Namespace) -> int:
+    """Open the dashboard over `target` until it is quit; its exit status."""
+    from kevtui.app import Options, run
+
+    def open_source() -> "Observer":
+        # Only now: records are not loaded before the first frame.
+        return open_observer(target, arguments)
+
+    options = Options(theme=arguments.theme, ascii=arguments.ascii, mouse=arguments.mouse)
+    return run(open_source, title=target.title, options=options)
+
+
+def open_observer(target: "Target", arguments: argparse.Namespace) -> "Observer":
+    """The observer that the options in `arguments` ask for."""
+    from kev.clock import SystemClock
+    from kevtui.observe.observer import Observer
+
+    return Observer(target, clock=SystemClock(), leases=arguments.leases, poll=arguments.poll)
+
+
+def _headless(target: "Target", arguments: argparse.Namespace, output: Output) -> int:
+    observer = open_observer(target, arguments)
+    try:
+        if arguments.json:
+            from kevtui.headless import as_json
+
+            snapshot = observer.observe()
+            output.write(as_json.render(snapshot))
+        elif arguments.once:
+            from kevtui.headless import once
+
+            snapshot = observer.observe()
+            output.write(once.render(snapshot, output))
+        else:
+            from kev.clock import SystemClock
+            from kevtui.headless.plain import follow
+
+            snapshot = follow(observer, output, SystemClock())
+    finally:
+        observer.close()
+    return exit_status(snapshot, strict=arguments.strict)
+
+
+def exit_status(snapshot: "Snapshot", *, strict: bool) -> int:
+    """What the process says about `snapshot` once it is shown."""
+    if strict and snapshot.findings:
+        return exit_codes.FINDINGS
+    money = (snapshot.money.authorization, snapshot.money.metered)
+    if snapshot.studies or snapshot.readout or snapshot.verdicts or snapshot.events or any(money):
+        return exit_codes.FINE
+    return exit_codes.NOTHING
