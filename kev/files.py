@@ -14,9 +14,7 @@ import glob
 import json
 import math
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -123,6 +121,8 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
 
 def remove_tree(path: Path) -> None:
     """Remove a temporary directory and all below it, as far as it can be removed. Nothing there is fine."""
+    import shutil
+
     shutil.rmtree(path, ignore_errors=True)
 
 
@@ -132,6 +132,9 @@ def _encode(text: str) -> bytes:
 
 
 def _write_sibling(path: Path, data: bytes) -> Path:
+    # Here, since it takes 5 ms to load and most processes only read.
+    import tempfile
+
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from kev.errors import KevError, UsageError
 from kevtui import exit_codes
-from kevtui.headless.output import Output, OutputEnded, OutputLost, complain
+from kevtui.headless.output import UNKNOWN_WIDTH, Output, OutputEnded, OutputLost, columns, complain
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -67,6 +67,12 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(exit_codes.USAGE)
 
 
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    # With a width of its own argparse does not load shutil to ask for one, each time that it makes a sub-command.
+    width = columns(sys.stdout, os.environ) if sys.stdout is not None else UNKNOWN_WIDTH
+    return argparse.HelpFormatter(prog, width=min(width, 110) - 2)
+
+
 class _Version(argparse.Action):
     """Asks the installed package only when it is asked for: importlib.metadata takes 20 ms to load."""
 
@@ -86,11 +92,18 @@ class _Version(argparse.Action):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of `kevtui`."""
-    parser = _Parser(prog="kevtui", description="Watch unattended research sessions from a terminal.", epilog=EPILOG)
+    parser = _Parser(
+        prog="kevtui",
+        description="Watch unattended research sessions from a terminal.",
+        epilog=EPILOG,
+        formatter_class=_formatter,
+    )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    session = commands.add_parser("session", help="look at a session or a round", epilog=EPILOG)
+    session = commands.add_parser(
+        "session", help="look at a session or a round", epilog=EPILOG, formatter_class=_formatter
+    )
     session.add_argument(
         "session",
         metavar="ARG",
@@ -108,7 +121,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _add_screen_options(session)
 
-    demo = commands.add_parser("demo", help="watch a made-up sample session grow", epilog=EPILOG)
+    demo = commands.add_parser(
+        "demo", help="watch a made-up sample session grow", epilog=EPILOG, formatter_class=_formatter
+    )
     demo.add_argument("--root", type=Path, metavar="DIR", help="grow it in this new or empty folder, and keep it")
     demo.add_argument("--fast", action="store_true", help="four times as fast")
     _add_screen_options(demo)

@@ -22,11 +22,8 @@ def file_output(encoding: str = "utf-8") -> Output:
     return Output(io.TextIOWrapper(io.BytesIO(), encoding=encoding), {})
 
 
-def on_terminal(monkeypatch: pytest.MonkeyPatch, columns: int, **environment: str) -> Output:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    return Output(Terminal(), {"TERM": "xterm-256color", **environment})
+def on_terminal(columns: int, **environment: str) -> Output:
+    return Output(Terminal(), {"TERM": "xterm-256color", "COLUMNS": str(columns), **environment})
 
 
 def words(text: str) -> str:
@@ -83,33 +80,33 @@ def test_what_no_terminal_shows_is_never_folded_nor_coloured(snapshot: Snapshot)
 
 
 @pytest.mark.parametrize("columns", [20, 40, 80, 200])
-def test_no_line_is_wider_than_the_terminal(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-    text = once.render(snapshot, on_terminal(monkeypatch, columns, NO_COLOR="1"))
+def test_no_line_is_wider_than_the_terminal(snapshot: Snapshot, columns: int) -> None:
+    text = once.render(snapshot, on_terminal(columns, NO_COLOR="1"))
     assert max(len(line) for line in text.splitlines()) <= columns
 
 
-def test_a_narrow_terminal_still_gets_every_word(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_narrow_terminal_still_gets_every_word(snapshot: Snapshot) -> None:
     wide = once.render(snapshot, file_output())
-    narrow = words(once.render(snapshot, on_terminal(monkeypatch, 80, NO_COLOR="1")))
+    narrow = words(once.render(snapshot, on_terminal(80, NO_COLOR="1")))
     for word in ("fc-01", "420 of 1140", "PAST ITS TIMEOUT", "0.8612", "is the ledger's", "gateway 503"):
         assert word in wide
         assert word in narrow
 
 
-def test_a_terminal_gets_colours_unless_it_asks_for_none(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "\x1b[" in once.render(snapshot, on_terminal(monkeypatch, 120))
+def test_a_terminal_gets_colours_unless_it_asks_for_none(snapshot: Snapshot) -> None:
+    assert "\x1b[" in once.render(snapshot, on_terminal(120))
     for refusal in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
-        assert "\x1b" not in once.render(snapshot, on_terminal(monkeypatch, 120, **refusal))
+        assert "\x1b" not in once.render(snapshot, on_terminal(120, **refusal))
 
 
-def test_hostile_text_is_painted_as_data(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_text_is_painted_as_data(snapshot: Snapshot) -> None:
     hostile = "[/] [@click=app.quit]x[/] [link=file:///a]y[/link] \\ \x1b]52;c;AA=\x07 \x9b1m \x08\r\n \ud83d"
     shown = r"[/] [@click=app.quit]x[/] [link=file:///a]y[/link] \ \x1b]52;c;AA=\x07 \x9b1m \x08\r\n \ud83d"
     damaged = replace(snapshot, findings=(Finding("runs/x", hostile),))
     text = once.render(damaged, file_output())
     assert shown in text
     assert re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text) is None
-    assert "\x1b]8;" not in once.render(damaged, on_terminal(monkeypatch, 300)), "a link was made of file text"
+    assert "\x1b]8;" not in once.render(damaged, on_terminal(300)), "a link was made of file text"
 
 
 def test_an_ascii_output_gets_the_same_words(snapshot: Snapshot) -> None:
