@@ -306,8 +306,9 @@ def _json_reason(data: bytes, error: orjson.JSONDecodeError) -> str:
         return f"not UTF-8 (byte {bad.start + 1:,})"
     where = f"line {error.lineno}, column {error.colno}"
     token = data.decode()[error.pos : error.pos + 9].lstrip("-")
-    if token.startswith(("NaN", "Infinity")):
-        return f"{where}: {token[:8].rstrip(',]} ')} is not a number JSON has"
+    for name in ("NaN", "Infinity"):
+        if token.startswith(name):
+            return f"{where}: {name} is not a number JSON has"
     if error.pos >= len(data.decode().rstrip()):
         return f"cut short at {where}"
     return f"not JSON at {where}"

@@ -39,7 +39,7 @@ def facts(snapshot: Snapshot) -> Iterator[Fact]:
     yield _session(snapshot)
     for finding in snapshot.findings:
         yield Fact("finding", finding.path, finding.reason, finding.reason)
-    yield from map(_alert, snapshot.alerts)
+    yield from map(_alert, alerts_apart(snapshot))
     yield _money(snapshot.money)
     yield Fact("watcher", "", str(snapshot.watcher.state), snapshot.watcher.state, str(snapshot.watcher.state))
     for study in snapshot.studies:
@@ -64,6 +64,12 @@ def facts(snapshot: Snapshot) -> Iterator[Fact]:
         subject = " ".join(part for part in (str(event.severity), event.subject) if part)
         # An event happened once: its text is what tells it from the next one on the same subject.
         yield Fact("event", f"{subject}{at}", event.text, event.text)
+
+
+def alerts_apart(snapshot: Snapshot) -> list[Alert]:
+    """The alerts that do not only repeat a finding, which is told as such."""
+    found = {(finding.path, finding.reason) for finding in snapshot.findings}
+    return [alert for alert in snapshot.alerts if (alert.subject, alert.text) not in found]
 
 
 def summary(snapshot: Snapshot) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from rich.text import Text
 
 from kevtui import format as figures
+from kevtui.headless.facts import alerts_apart
 from kevtui.headless.once_results import readout, reads, verdicts
 from kevtui.headless.output import Output
 from kevtui.headless.paint import Paint, Row
@@ -42,8 +43,8 @@ def _for_terminal(lines: Iterable[Text], width: int, *, styled: bool) -> str:
 def lines(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
     """The lines in the order a reader asks: where am I, what is wrong, money, motion, results, what happened."""
     yield from _head(snapshot, paint)
-    if snapshot.alerts:
-        alerts: list[Row] = [(paint.state(item.severity), item.subject, item.text) for item in snapshot.alerts]
+    alerts: list[Row] = [(paint.state(item.severity), item.subject, item.text) for item in alerts_apart(snapshot)]
+    if alerts:
         yield from paint.section("Alerts", paint.table(("severity", "subject", "what"), alerts))
     if snapshot.findings:
         findings: list[Row] = [

@@ -9,8 +9,7 @@ from kevtui.headless.paint import Paint, Row
 from kevtui.observe.snapshot import Arm, Criterion, ReadCell, Readout, Reads, ReadState, StageVerdict, Verdict
 
 CRITERION_COLUMNS = (
-    "criterion", "kind", "verdict", ">value", "", ">threshold", ">candidate", ">parent", ">delta", "interval",
-    "compares",
+    "criterion", "kind", "verdict", ">value", "needs", ">candidate", ">parent", ">delta", "interval", "compares",
 )  # fmt: skip
 
 
@@ -94,8 +93,7 @@ def _criterion(criterion: Criterion, paint: Paint) -> Row:
         criterion.kind,
         paint.state(criterion.verdict),
         _figure(criterion.value),
-        criterion.op,
-        _figure(criterion.threshold),
+        f"{criterion.op} {_figure(criterion.threshold)}",
         _figure(criterion.candidate),
         _figure(criterion.parent),
         figures.MISSING if criterion.delta is None else f"{criterion.delta:+.4f}",

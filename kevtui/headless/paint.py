@@ -76,7 +76,7 @@ class Paint:
         widths = [max(int(cell.cell_len) for cell in column) for column in zip(names, *cells, strict=True)]
         if self.width is not None and 2 + sum(widths) + 2 * len(widths) > self.width:
             for row in cells:
-                yield from _paragraph(names, row)
+                yield from _paragraph(names, row, self.width)
             return
         rights = [columns[index].startswith(">") for index in filled]
         for row in [names, *cells] if any(name.plain for name in names) else cells:
@@ -93,11 +93,16 @@ def _aligned(row: Sequence[Text], widths: Sequence[int], rights: Sequence[bool])
     return line
 
 
-def _paragraph(names: Sequence[Text], row: Sequence[Text]) -> Iterator[Text]:
-    pairs = [
-        Text.assemble(name, " ", cell) if name.plain else cell
-        for name, cell in zip(names[1:], row[1:], strict=True)
-        if cell.plain
-    ]
+def _paragraph(names: Sequence[Text], row: Sequence[Text], width: int) -> Iterator[Text]:
+    """The first cell, then lines of as many "column value" as fit: a value is not parted from its name."""
     yield Text.assemble("  ", row[0])
-    yield Text.assemble("    ", Text("   ").join(pairs))
+    line = Text("    ")
+    for name, cell in zip(names[1:], row[1:], strict=True):
+        if not cell.plain:
+            continue
+        pair = Text.assemble(name, " ", cell) if name.plain else cell
+        if len(line.plain) > 4 and line.cell_len + 3 + pair.cell_len > width:
+            yield line
+            line = Text("    ")
+        line.append("   " if len(line.plain) > 4 else "").append_text(pair)
+    yield line

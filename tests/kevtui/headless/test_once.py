@@ -8,7 +8,7 @@ import pytest
 
 from kevtui.headless import once
 from kevtui.headless.output import Output
-from kevtui.observe.snapshot import Finding, Readout, Snapshot
+from kevtui.observe.snapshot import Alert, Finding, Readout, Severity, Snapshot
 
 
 class Terminal(io.StringIO):
@@ -41,6 +41,14 @@ def test_the_candidate_and_what_is_missing_are_shown(snapshot: Snapshot) -> None
     lines = {line.strip() for line in once.render(snapshot, file_output()).splitlines()}
     assert {"candidate 9b: 9b-a", "candidate 27b: none", "missing candidate:runs/r41-27b-a-hard"} <= lines
     assert "missing, optional candidate:runs/r41-9b-a-long" in lines
+
+
+def test_an_alert_that_repeats_a_finding_is_told_once(snapshot: Snapshot) -> None:
+    finding = snapshot.findings[0]
+    repeated = Alert("finding", Severity.WARNING, finding.path, finding.reason)
+    text = once.render(replace(snapshot, alerts=(*snapshot.alerts, repeated)), file_output())
+    assert text.count(finding.reason) == 1
+    assert "ends 60 min past its timeout" in text
 
 
 def test_money_shows_the_figures_and_says_what_is_not_known(snapshot: Snapshot) -> None:
