@@ -2,6 +2,7 @@
 
 import errno
 import os
+import select
 import sys
 from collections.abc import Mapping
 from typing import Final, TextIO
@@ -58,6 +59,20 @@ class Output:
         except OSError as error:
             _discard(self._stream)
             raise OutputLost(f"cannot write the output: {_reason(error)}; what it holds is not whole") from None
+
+    def look_for_reader(self) -> None:
+        """Raise OutputEnded if this is a pipe that nobody reads any more, without writing to find out."""
+        if self._stream is None or self.is_terminal:
+            return
+        try:
+            poll = select.poll()
+            poll.register(self._stream.fileno(), 0)  # no event asked for: an error is told of anyway
+            gone = any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
+        except (OSError, ValueError):
+            return
+        if gone:
+            _discard(self._stream)
+            raise OutputEnded
 
 
 def columns(stream: TextIO, environment: Mapping[str, str]) -> int:

@@ -89,6 +89,7 @@ def follow(source: Source, output: Output, clock: Clock, over: Callable[[], bool
             if last:
                 output.write(_stamped(summary(snapshot), snapshot.taken_at) + "\n")
                 return snapshot
+            output.look_for_reader()
             source.wait(teller.wait_s(clock.monotonic()))
     except KeyboardInterrupt:
         if snapshot is None:

@@ -23,6 +23,21 @@ def test_a_pipe_whose_reader_left_is_an_end_and_stays_quiet_afterwards() -> None
         stream.flush()
 
 
+def test_a_reader_that_left_is_noticed_without_a_word_being_written() -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w", encoding="utf-8") as stream:
+        output = Output(stream, {})
+        output.look_for_reader()
+        os.close(reader)
+        with pytest.raises(OutputEnded):
+            output.look_for_reader()
+
+
+def test_an_output_without_a_descriptor_has_no_reader_to_lose() -> None:
+    Output(io.StringIO(), {}).look_for_reader()
+    Output(None, {}).look_for_reader()
+
+
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no full device")
 def test_a_full_device_is_named_in_one_line() -> None:
     with FULL.open("w", encoding="utf-8") as stream:
