@@ -41,7 +41,7 @@ def demo(arguments: argparse.Namespace) -> int:
         writer.await_first_files(root / "runs" / "sample-state.json")
         from kevtui.observe.target import resolve
 
-        arguments.leases = root / "leases"
+        arguments.leases = root / "volumes" / "kev-leases"
         arguments.poll = False
         target = resolve("r7", root=root, cwd=root)
         if not why:

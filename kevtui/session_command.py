@@ -56,7 +56,9 @@ def dashboard(target: "Target", arguments: argparse.Namespace) -> int:
         # Only now: records are not loaded before the first frame.
         return open_observer(target, arguments)
 
-    options = Options(theme=arguments.theme, ascii=arguments.ascii, mouse=arguments.mouse)
+    # A terminal that is not told to be UTF-8 shows other characters for ours.
+    ascii_only = Output(sys.stdout, os.environ, ascii_only=arguments.ascii).ascii_only
+    options = Options(theme=arguments.theme, ascii=ascii_only, mouse=arguments.mouse)
     return run(open_source, title=target.title, options=options)
 
 

@@ -24,7 +24,7 @@ class Ledgers:
 
     def __init__(self, root: Path, clock: Clock) -> None:
         self.runs = root / "runs"
-        self._leases = root / "leases"
+        self._leases = root / "volumes" / "kev-leases"
         self._clock = clock
         self._attempts: dict[str, dict[str, list[Attempt]]] = {}
         self._watched: dict[str, dict[str, TrialState]] = {}

@@ -79,12 +79,13 @@ def test_a_disk_that_takes_nothing_is_one_line(tmp_path: Path, folder: list[str]
 
 
 @contextmanager
-def on_a_terminal(temporary: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+def on_a_terminal(temporary: Path, **changes: str) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
     """The demo on a pseudo-terminal, and the terminal's other end."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        DEMO, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(temporary), start_new_session=True
-    )
+        DEMO, stdin=theirs, stdout=theirs, stderr=theirs, env={**environment(temporary), **changes},
+        start_new_session=True,
+    )  # fmt: skip
     os.close(theirs)
     try:
         yield process, ours
@@ -135,3 +136,9 @@ def test_a_viewer_that_is_killed_takes_the_writer_and_its_folder_along(tmp_path:
         process.send_signal(signal.SIGKILL)
         process.wait()
         until(lambda: not list(tmp_path.iterdir()))
+
+
+def test_a_terminal_that_is_not_utf8_gets_ascii_without_asking(tmp_path: Path) -> None:
+    with on_a_terminal(tmp_path, PYTHONIOENCODING="latin-1") as (_, terminal):
+        seen = read_until(terminal, b"r7-27b")
+    assert seen.isascii()

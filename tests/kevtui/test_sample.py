@@ -64,7 +64,7 @@ def test_every_file_is_one_that_the_records_can_read(played: Path) -> None:
         assert len(found) >= 3
         for path in found:
             read_record(path, shape)
-    assert len([read_record(path, Lease) for path in played.glob("leases/*/*/attempt.json")]) == 4
+    assert len([read_record(path, Lease) for path in played.glob("volumes/kev-leases/*/*/attempt.json")]) == 4
     assert all(read_rows(path) for path in runs.glob("*/rows.json"))
     read_record(runs / "sample-state.json", SessionState)
     for path in runs.glob("*/*/metrics.jsonl"):
@@ -120,7 +120,7 @@ def test_the_read_out_names_one_candidate_as_its_own_figures_demand(played: Path
 
 
 def test_every_lease_is_released_and_money_only_grows(played: Path) -> None:
-    for path in played.glob("leases/*/*/attempt.json"):
+    for path in played.glob("volumes/kev-leases/*/*/attempt.json"):
         assert read_record(path, Lease).ended is not None
     state = read_record(played / "runs" / "sample-state.json", SessionState)
     metered = [reading.metered_usd for reading in state.readings]
