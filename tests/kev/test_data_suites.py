@@ -1,0 +1,103 @@
+"""Freezing: the same bytes everywhere, nothing frozen is ever changed, and every fault is named."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kev.data.freeze import build, differences, freeze, shared_states
+from kev.data.suites import SUITES, SuitePlan
+from kev.errors import Refused
+
+REPOSITORY = Path(__file__).parents[2]
+SMALL = SUITES[-1]
+
+
+@pytest.mark.parametrize("plan", SUITES, ids=lambda plan: plan.name)
+def test_a_rebuild_gives_the_frozen_bytes(plan: SuitePlan) -> None:
+    assert differences(REPOSITORY / "evals" / plan.name, build(plan)) == []
+
+
+def test_an_interpreter_with_another_hash_seed_and_another_locale_gives_the_same_bytes() -> None:
+    environment = os.environ | {"PYTHONHASHSEED": "12345", "LC_ALL": "C", "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        [sys.executable, "scripts/build_suites.py", "--check"],
+        cwd=REPOSITORY, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_no_two_suites_share_a_state() -> None:
+    assert shared_states(SUITES) == []
+
+
+@pytest.mark.parametrize("plan", SUITES, ids=lambda plan: plan.name)
+def test_a_manifest_counts_and_hashes_what_lies_beside_it(plan: SuitePlan) -> None:
+    directory = REPOSITORY / "evals" / plan.name
+    manifest = json.loads((directory / "manifest.json").read_text())
+    assert {path.name for path in directory.iterdir()} == {*manifest["files"], "manifest.json"}
+    for name, entry in manifest["files"].items():
+        data = (directory / name).read_bytes()
+        records = [json.loads(line) for line in data.split(b"\n") if line]
+        assert entry["sha256"] == hashlib.sha256(data).hexdigest()
+        assert entry["records"] == len(records) == sum(entry["by_source"].values())
+        assert entry["questions"] == sum(len(record["questions"]) for record in records)
+        listed = {*manifest["trainable_sources"], *manifest["eval_only_sources"]}
+        assert {record["_meta"]["source"] for record in records} <= listed
+        if name == "train.jsonl":
+            assert {record["_meta"]["source"] for record in records} <= {*manifest["trainable_sources"]}
+
+
+def test_everything_frozen_together_stays_small() -> None:
+    assert sum(path.stat().st_size for path in (REPOSITORY / "evals").rglob("*.json*")) < 3_000_000
+
+
+def test_freezing_again_changes_nothing_and_a_missing_partition_is_put_back(tmp_path: Path) -> None:
+    assert "frozen" in freeze(tmp_path, SMALL)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json*")}
+    stamps = {path: path.stat().st_mtime_ns for path in before}
+    assert "unchanged" in freeze(tmp_path, SMALL)
+    assert {path: path.stat().st_mtime_ns for path in before} == stamps
+    lost = tmp_path / SMALL.name / "test.jsonl"
+    lost.unlink()
+    assert "restored test.jsonl" in freeze(tmp_path, SMALL)
+    assert lost.read_bytes() == before[lost]
+
+
+def test_a_frozen_suite_that_would_change_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    freeze(tmp_path, SMALL)
+    changed = tmp_path / SMALL.name / "development.jsonl"
+    changed.write_bytes(changed.read_bytes().replace(b"overdue", b"overrun", 1))
+    kept = changed.read_bytes()
+    with pytest.raises(Refused, match=r"development\.jsonl: not what the generators make; .* new name"):
+        freeze(tmp_path, SMALL)
+    assert changed.read_bytes() == kept
+
+
+def test_a_partition_with_other_line_endings_is_said_to_differ_only_in_them(tmp_path: Path) -> None:
+    freeze(tmp_path, SMALL)
+    path = tmp_path / SMALL.name / "calibration.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    [fault] = differences(tmp_path / SMALL.name, build(SMALL))
+    assert "line endings" in fault
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff\xfe{"])
+def test_a_damaged_manifest_is_named_and_never_overwritten(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / SMALL.name / "manifest.json"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(Refused, match=r"manifest\.json"):
+        freeze(tmp_path, SMALL)
+    assert path.read_bytes() == content
+
+
+def test_the_checkout_keeps_frozen_bytes_as_they_are() -> None:
+    done = subprocess.run(
+        ["git", "check-attr", "text", "evals/decision-v1/train.jsonl"], cwd=REPOSITORY, capture_output=True, text=True
+    )
+    assert done.stdout.strip().endswith("text: unset")
