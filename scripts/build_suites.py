@@ -37,5 +37,5 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except KevError as error:
+    except (KevError, OSError) as error:
         sys.exit(str(error))
