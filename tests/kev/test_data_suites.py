@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from kev import files
 from kev.data.freeze import build, differences, freeze, shared_states
+from kev.data.record import DataRecord, check_record
 from kev.data.suites import SUITES, SuitePlan
-from kev.errors import Refused
+from kev.errors import DamagedFile, Refused
+from kev.suite import check_suite, open_suite
 
 REPOSITORY = Path(__file__).parents[2]
 SMALL = SUITES[-1]
@@ -101,3 +104,43 @@ def test_the_checkout_keeps_frozen_bytes_as_they_are() -> None:
         ["git", "check-attr", "text", "evals/decision-v1/train.jsonl"], cwd=REPOSITORY, capture_output=True, text=True
     )
     assert done.stdout.strip().endswith("text: unset")
+
+
+@pytest.mark.parametrize("plan", SUITES, ids=lambda plan: plan.name)
+def test_the_loader_finds_every_suite_as_it_was_frozen_and_every_record_of_the_schema(plan: SuitePlan) -> None:
+    suite = open_suite(REPOSITORY / "evals" / plan.name)
+    assert check_suite(suite) == []
+    assert suite.manifest.training_sources() == set(plan.trainable)
+    for split in plan.partitions:
+        for value in suite.read_partition(split, allow_test=True):
+            check_record(DataRecord.model_validate(value))
+
+
+def test_the_loader_tells_turned_line_endings_from_a_change(tmp_path: Path) -> None:
+    freeze(tmp_path, SMALL)
+    path = tmp_path / SMALL.name / "development.jsonl"
+    frozen = path.read_bytes()
+    path.write_bytes(frozen.replace(b"\n", b"\r\n"))
+    with pytest.raises(DamagedFile, match="line endings"):
+        open_suite(tmp_path / SMALL.name).read_partition("development")
+    path.write_bytes(frozen.replace(b"pump", b"lamp", 1))
+    with pytest.raises(DamagedFile) as raised:
+        open_suite(tmp_path / SMALL.name).read_partition("development")
+    assert "line endings" not in str(raised.value)
+
+
+def test_separators_inside_texts_are_kept_byte_for_byte_and_split_no_record(tmp_path: Path) -> None:
+    states = ["one\u2028two", "one\u2029two", "one\x85two", "\ufeffone", "one\x0btwo\x1ctwo", "half \ud83d pair"]
+    question = {"q": {"type": "noul", "instructions": "two?", "label": True, "src": "s"}}
+    records = [DataRecord.build(state, question, id=f"r{n}", source="s") for n, state in enumerate(states)]
+    data = b"".join(files.dump_json_line(record.to_json()) for record in records)
+    path = tmp_path / "development.jsonl"
+    path.write_bytes(data)
+    manifest = {
+        "version": 1,
+        "files": {path.name: {"sha256": hashlib.sha256(data).hexdigest(), "records": len(states)}},
+    }
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    back = [DataRecord.model_validate(value) for value in open_suite(tmp_path).read_partition("development")]
+    assert [record.state for record in back] == states
+    assert b"".join(files.dump_json_line(record.to_json()) for record in back) == data
