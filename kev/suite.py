@@ -185,7 +185,7 @@ def fetch_partition(suite: Suite, split: str, root: Path) -> Path:
     NotFound when the dataset does not have the file.
     """
     try:
-        from huggingface_hub import hf_hub_download  # type: ignore[import-not-found]
+        from huggingface_hub import hf_hub_download  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         raise UsageError("fetching needs the Hub's client: install the extra, `pip install 'kevtui[hub]'`") from None
     path, entry = suite.partition_path(split), suite.entry(split)
