@@ -8,8 +8,13 @@ Sample = tuple[float, float | None]
 """(x, y); a y that is None, NaN or infinite is a gap in the curve, and stays one."""
 
 BRAILLE = 0x2800
-DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-"""Bit of the dot in row r (of 4, from the top) and column c (of 2) of a braille cell."""
+DOTS = (0x01, 0x02, 0x04, 0x40, 0x08, 0x10, 0x20, 0x80)
+"""The bit of each dot in a braille cell: four of its left column from the top, then four of the right one."""
+
+CELLS = [" "] + [
+    chr(BRAILLE + sum(bit for place, bit in enumerate(DOTS) if dots >> place & 1)) for dots in range(1, 256)
+]
+"""The character for four dots of the left column and, as the next four bits, four of the right one."""
 
 TICK_WIDTH = 7
 """Columns of the y axis' figures."""
@@ -65,7 +70,8 @@ class _Frame:
     right: float
     low: float
     high: float
-    cells: list[list[int]]
+    dots: list[int]
+    """For each column of dots its rows as bits, the lowest bit at the top: a stroke of any height is one operation."""
 
     @classmethod
     def around(cls, finite: Sequence[tuple[float, float]], columns: int, rows: int, *, ascii_only: bool) -> "_Frame":
@@ -76,23 +82,38 @@ class _Frame:
             # A flat curve lies in the middle, with a scale that says how flat.
             margin = abs(low) * 0.05 or 1.0
             low, high = max(low - margin, -1.7e308), min(high + margin, 1.7e308)
-        return cls(columns, rows, across, down, left, right, low, high, [[0] * columns for _ in range(rows)])
+        return cls(columns, rows, across, down, left, right, low, high, [0] * (columns * across))
 
     def place(self, at: float, value: float) -> tuple[int, int]:
         """The dot of a sample, counted from the top left."""
         wide, tall = self.columns * self.across - 1, self.rows * self.down - 1
-        column = _share(at, self.left, self.right) * wide
-        row = (1 - _share(value, self.low, self.high)) * tall
-        return min(wide, max(0, round(column))), min(tall, max(0, round(row)))
+        return round(_share(at, self.left, self.right) * wide), round((1 - _share(value, self.low, self.high)) * tall)
 
-    def set(self, column: int, row: int) -> None:
-        cell, line = self.cells[row // self.down], column // self.across
-        cell[line] |= DOTS[row % 4][column % 2] if self.down == 4 else 1
+    def stroke(self, column: int, start: int, end: int) -> None:
+        """Set the dots of `column` from row `start` to row `end`, in either order."""
+        top, bottom = (start, end) if start <= end else (end, start)
+        self.dots[column] |= ((1 << (bottom - top + 1)) - 1) << top
+
+    def line(self, start: tuple[int, int], end: tuple[int, int]) -> None:
+        (x0, y0), (x1, y1) = (start, end) if start <= end else (end, start)
+        if x0 == x1:
+            self.stroke(x0, y0, y1)
+            return
+        row = y0
+        for column in range(x0, x1 + 1):
+            # Each column has its part of the slope, as far as half way to the next one.
+            until = y1 if column == x1 else round(y0 + (y1 - y0) * (column - x0 + 0.5) / (x1 - x0))
+            self.stroke(column, row, until)
+            row = until
 
     def text(self, row: int) -> str:
-        if self.down == 4:
-            return "".join(chr(BRAILLE + cell) if cell else " " for cell in self.cells[row])
-        return "".join("*" if cell else " " for cell in self.cells[row])
+        if self.down == 1:
+            return "".join("*" if dots >> row & 1 else " " for dots in self.dots)
+        shift = 4 * row
+        return "".join(
+            CELLS[left >> shift & 15 | (right >> shift & 15) << 4]
+            for left, right in zip(self.dots[::2], self.dots[1::2], strict=True)
+        )
 
 
 def _share(value: float, low: float, high: float) -> float:
@@ -102,25 +123,16 @@ def _share(value: float, low: float, high: float) -> float:
 
 
 def _draw(frame: _Frame, samples: Sequence[Sample]) -> None:
-    """Join neighbouring samples, a column's worth of dots at a time, so that a long curve costs its width."""
+    """Join neighbouring samples; a gap between them stays open."""
     before: tuple[int, int] | None = None
     for at, value in samples:
         if value is None or not math.isfinite(value) or not math.isfinite(at):
             before = None
             continue
         here = frame.place(at, value)
-        if here == before:
-            continue
-        for column, row in _between(before or here, here):
-            frame.set(column, row)
-        before = here
-
-
-def _between(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:
-    """The dots of a straight line, both ends included."""
-    (x0, y0), (x1, y1) = start, end
-    steps = max(abs(x1 - x0), abs(y1 - y0), 1)
-    return [(round(x0 + (x1 - x0) * n / steps), round(y0 + (y1 - y0) * n / steps)) for n in range(steps + 1)]
+        if here != before:
+            frame.line(before or here, here)
+            before = here
 
 
 def _with_y_axis(frame: _Frame) -> list[str]:
