@@ -42,6 +42,8 @@ RESTORE = (
 def guard(app: App[Any]) -> None:
     """Make `app` live and die with its terminal. Call before `app.run()`; a headless run is not affected."""
     app.driver_class = TerminalDriver
+    # The terminal's own key, which it no longer acts on by itself in raw mode.
+    app.bind("ctrl+z", "suspend_process", show=False)
 
 
 def run(app: App[Any], *, mouse: bool = True) -> int:

@@ -20,7 +20,7 @@ from kev.text import visible
 from kevtui.observe import log_page
 from kevtui.observe.log_file import Change, LogFile, LogLine
 from kevtui.observe.log_page import Page
-from kevtui.observe.log_reader import LogReader
+from kevtui.observe.log_reader import LogReader, ReaderClosed
 from kevtui.observe.log_search import Query, Search
 from kevtui.widgets.log_rows import LogRows, Row
 
@@ -77,15 +77,18 @@ class LogView(Widget, can_focus=True):
         self._search_task: asyncio.Task[None] | None = None
         self._selection: tuple[int, int] | None = None
         """Starts of the line where selecting began and of the line it has come to."""
+        # Held, not looked up: an answer of the reading thread may come when the pane is being taken away.
+        self._rows = LogRows()
+        self._status_line = Static(classes="log-status", markup=False)
         self._status_text = ""
+        self._input = Input(placeholder="search older lines: text, or ~regular expression", compact=True)
+        self._input.cursor_blink = False
+        self._input.can_focus = False
 
     def compose(self) -> ComposeResult:
-        yield LogRows()
-        yield Static(classes="log-status", markup=False)
-        search = Input(placeholder="search older lines: text, or ~regular expression", compact=True)
-        search.cursor_blink = False
-        search.can_focus = False
-        yield search
+        yield self._rows
+        yield self._status_line
+        yield self._input
 
     def on_mount(self) -> None:
         self.set_interval(self._poll_s, self.check)
@@ -134,11 +137,13 @@ class LogView(Widget, can_focus=True):
                 self._show()
 
     async def _read(self, function: Callable[[LogFile], T]) -> T | None:
-        """`function` of the log, on its thread; None, with the reason shown, where the file fails."""
+        """`function` of the log, on its thread; None where the file fails, with the reason shown, or was closed."""
         if self._reader is None:
             return None
         try:
             return await self._reader.read(function)
+        except ReaderClosed:
+            return None
         except KevError as error:
             if self._note != (note := visible(str(error))):
                 self._note = note
@@ -160,7 +165,7 @@ class LogView(Widget, can_focus=True):
 
     @property
     def _height(self) -> int:
-        return max(1, self.query_one(LogRows).size.height)
+        return max(1, self._rows.size.height)
 
     async def on_resize(self) -> None:
         await self._turn(log_page.resized)
@@ -187,16 +192,14 @@ class LogView(Widget, can_focus=True):
         await self._turn(log_page.last_page)
 
     def action_shift(self, direction: int) -> None:
-        rows = self.query_one(LogRows)
-        self._show(x=max(0, rows.x + direction * max(1, rows.size.width // 2)))
+        self._show(x=max(0, self._rows.x + direction * max(1, self._rows.size.width // 2)))
 
     # --------------------------------------------------------------------------------------------------- searching
 
     def action_search(self) -> None:
-        search = self.query_one(Input)
         self.add_class("searching")
-        search.can_focus = True
-        search.focus()
+        self._input.can_focus = True
+        self._input.focus()
 
     @on(Input.Submitted)
     def _search_submitted(self, event: Input.Submitted) -> None:
@@ -247,7 +250,7 @@ class LogView(Widget, can_focus=True):
     def _leave_input(self) -> None:
         if self.has_class("searching"):
             self.remove_class("searching")
-            self.query_one(Input).can_focus = False
+            self._input.can_focus = False
             self.focus()
 
     # --------------------------------------------------------------------------------------------------- selecting
@@ -284,14 +287,14 @@ class LogView(Widget, can_focus=True):
     # ---------------------------------------------------------------------------------------------------- painting
 
     def _show(self, *, x: int | None = None) -> None:
-        if not self.is_mounted:
+        if not self.is_attached:
             return
-        rows = self.query_one(LogRows)
-        shown = tuple(self._row(line) for line in self._page.lines)
-        rows.show(shown, x=rows.x if x is None else x, pattern=self._query.shown if self._query else None)
+        rows = tuple(self._row(line) for line in self._page.lines)
+        pattern = self._query.shown if self._query else None
+        self._rows.show(rows, x=self._rows.x if x is None else x, pattern=pattern)
         if (status := self._status()) != self._status_text:
             self._status_text = status
-            self.query_one(".log-status", Static).update(status)
+            self._status_line.update(status)
 
     def _row(self, line: LogLine) -> Row:
         first, last = sorted(self._selection) if self._selection else (-1, -1)

@@ -1,5 +1,6 @@
 """The log pane, driven by keys, over real files."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -169,6 +170,20 @@ async def test_a_missing_log_a_cut_one_and_a_deleted_one_are_said(log: Path) -> 
         log.unlink()
         await view.check()
         assert shown(app) == ["fresh"] and "deleted" in status(app)
+
+
+async def test_a_pane_taken_away_in_the_middle_of_reading_leaves_no_error(log: Path) -> None:
+    app = LogApp(log)
+    async with app.run_test(size=(60, 11)) as pilot:
+        await until(pilot, lambda: shown(app)[-1:] == ["step 1000"])
+        view = app.query_one(LogView)
+        view.open(log)
+        moving = asyncio.gather(view.action_home(), view.check(), view.on_resize())
+        await view.remove()
+        await moving
+        view.open(log)
+        await view.action_home()
+        view.action_shift(1)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (2, 1), (1, 2), (3, 3), (500, 200)])
