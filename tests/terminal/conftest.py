@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from pseudo_terminal import HAS_PROC, PseudoTerminal
+from session_files import NAME
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SMALL_APP = Path(__file__).parent / "small_app.py"
@@ -32,5 +33,17 @@ def small_app(log: Path) -> Callable[..., PseudoTerminal]:
         env = {"PYTHONPATH": str(REPOSITORY)} | terminal.pop("env", {})
         argv = [sys.executable, str(SMALL_APP), str(log), *arguments]
         return PseudoTerminal(argv, env=env, cwd=log.parent, **terminal)
+
+    return start
+
+
+@pytest.fixture
+def dashboard() -> Callable[..., PseudoTerminal]:
+    """Starts the dashboard over the session files under a root, in a terminal."""
+
+    def start(root: Path, *arguments: str, **terminal: Any) -> PseudoTerminal:
+        env = {"PYTHONPATH": str(REPOSITORY)} | terminal.pop("env", {})
+        argv = [sys.executable, "-m", "kevtui", "session", NAME, "--root", str(root), "--no-mouse", *arguments]
+        return PseudoTerminal(argv, env=env, cwd=root, **terminal)
 
     return start

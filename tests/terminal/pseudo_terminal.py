@@ -156,6 +156,11 @@ class PseudoTerminal:
             if not self.read(0.05) and self.process.poll() is not None and not self.read(0):
                 raise AssertionError(f"ended with {self.process.returncode} before {condition}:\n{self.text.rstrip()}")
 
+    def wait_for_bytes(self, text: str) -> float:
+        """Like `wait_for`, for a text written from now on in one piece; cheap enough to time the program by."""
+        begun = len(self.raw)
+        return self.wait_for(lambda: self.raw.find(text.encode(), max(0, begun - len(text))) >= 0)
+
     def wait_until_quiet(self, quiet_s: float = 0.5, *, deadline_s: float = DEADLINE_S) -> None:
         """Wait until nothing has been written for `quiet_s`."""
         end = time.perf_counter() + deadline_s

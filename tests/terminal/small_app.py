@@ -26,7 +26,6 @@ class SmallApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "change"),
         Binding("b", "block", priority=True),
-        Binding("ctrl+z", "suspend_process"),
         Binding("q", "quit"),
     ]
     count = 0
