@@ -102,7 +102,9 @@ class KevApp(App[int]):
         self.post_message(self.SourceFailed(error))
 
     def on_kev_app_arrived(self, message: Arrived) -> None:
-        self._watch.show(message.snapshot)
+        # One that arrives while the screen is being taken down would find no panels.
+        if self.is_running:
+            self._watch.show(message.snapshot)
 
     def on_kev_app_source_failed(self, message: SourceFailed) -> None:
         self.failure = message.error

@@ -36,6 +36,13 @@ async def test_before_anything_is_read_the_whole_layout_is_there_and_says_so() -
         gate.set()
 
 
+async def test_a_snapshot_that_comes_while_the_screen_is_taken_down_is_let_go() -> None:
+    app = KevApp(lambda: samples.HeldSource(samples.night()), title="r41 · night-7")
+    async with app.run_test(size=(160, 50)) as pilot:
+        await pilot.pause()
+    app.on_kev_app_arrived(KevApp.Arrived(samples.night()))
+
+
 ANSWERS = (
     "spent $291.69", "committed ≤ $150.36", "reserve $100.00", "of $1,000.00", "headroom $457.95", "burn $18.20/h",
     "AI gateway $0.07 of $100.00", "reading 3 min old from night-7-state.json",
