@@ -4,10 +4,15 @@ A record keeps the keys it does not know and writes them back; a key that was ab
 and writing a file of an older shape changes nothing in it. Money is Decimal inside and a JSON number outside.
 """
 
+import os
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
+
+# Before pydantic builds its first schema it searches every installed distribution for plugins, which takes longer
+# than reading a session. No record needs one; who wants one says so in the environment.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
 from pydantic_core import PydanticCustomError

@@ -1,15 +1,13 @@
 """A Snapshot as tables, printed once."""
 
-import io
-from collections.abc import Iterable, Iterator
-
-from rich.text import Text
+from collections.abc import Iterator
 
 from kevtui import format as figures
 from kevtui.headless.facts import alerts_apart
 from kevtui.headless.once_results import readout, reads, verdicts
 from kevtui.headless.output import Output
 from kevtui.headless.paint import Paint, Row
+from kevtui.headless.styled import Text
 from kevtui.observe.snapshot import LeaseState, Money, Snapshot, Study, Trial, WatcherState
 
 
@@ -17,27 +15,9 @@ def render(snapshot: Snapshot, output: Output) -> str:
     """Everything known, as text for `output`: with colours and folded for a terminal, plain and whole elsewhere."""
     paint = Paint(output.ascii_only, output.width)
     if output.width is None:
-        # Neither colours nor folding: a console would take longer to load than to say so.
-        return "".join(f"{line.plain.rstrip()}\n" for line in lines(snapshot, paint))
-    return _for_terminal(lines(snapshot, paint), output.width, styled=output.styled)
-
-
-def _for_terminal(lines: Iterable[Text], width: int, *, styled: bool) -> str:
-    from rich.console import Console
-
-    buffer = io.StringIO()
-    console = Console(
-        file=buffer, width=width, force_terminal=styled, color_system="auto" if styled else None, legacy_windows=False
-    )
-    for line in lines:
-        indent = min(len(line.plain) - len(line.plain.lstrip(" ")), max(0, width - 10))
-        pieces = (
-            line[indent:].wrap(console, width - indent, overflow="fold") if line.cell_len > width else [line[indent:]]
-        )
-        for piece in pieces:
-            piece.rstrip()
-            console.print(Text.assemble(" " * indent, piece, no_wrap=True, overflow="ignore"))
-    return buffer.getvalue()
+        return "".join([f"{line.plain.rstrip()}\n" for line in lines(snapshot, paint)])
+    folded = (piece for line in lines(snapshot, paint) for piece in line.folded(output.width))
+    return "".join([f"{line.escaped() if output.styled else line.plain}\n" for line in folded])
 
 
 def lines(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
@@ -83,7 +63,7 @@ def _head(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
         ("", snapshot.polling),
     ]
     rest = "   ".join(f"{name} {words}".strip() for name, words in known if words)
-    return iter((Text.assemble(*head), paint.text(rest, "dim")))
+    return iter((Text.of(*head), paint.text(rest, "dim")))
 
 
 def _money(money: Money, paint: Paint) -> Iterator[Text]:
@@ -176,7 +156,7 @@ def _attempts(trial: Trial) -> str:
 def _leases(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
     watcher = snapshot.watcher
     words = "" if watcher.state is WatcherState.NONE else f" {figures.age(watcher.age_s)} ago"
-    heading = Text.assemble("  watcher ", paint.state(watcher.state), paint.text(words))
+    heading = Text.of("  watcher ", paint.state(watcher.state), paint.text(words))
     if not snapshot.leases:
         return paint.section("Leases", [heading], paint.lines(["no lease seen"], "dim"))
     nonce = {True: "is the ledger's", False: "NOT the ledger's", None: figures.MISSING}

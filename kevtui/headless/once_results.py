@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from rich.text import Text
-
 from kevtui import format as figures
 from kevtui.headless.paint import Paint, Row
+from kevtui.headless.styled import Text
 from kevtui.observe.snapshot import Arm, Criterion, ReadCell, Readout, Reads, ReadState, StageVerdict, Verdict
 
 CRITERION_COLUMNS = (
@@ -64,7 +63,7 @@ def _arm(arm: Arm, paint: Paint) -> Iterator[Text]:
         arm.note,
     ]
     note = paint.text("   " + ", ".join(part for part in said if part), "dim")
-    head = Text.assemble(paint.state(verdict, f"arm {arm.name}: {words}"), note)
+    head = Text.of(paint.state(verdict, f"arm {arm.name}: {words}"), note)
     yield head
     yield from paint.lines(_sources(arm), "dim")
     if arm.criteria:

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rich.text import Text
-
 from kev.text import shorten, visible
 from kevtui import glyphs
+from kevtui.headless.styled import Text
 
 Row = tuple[str | Text, ...]
 
@@ -43,7 +42,7 @@ class Paint:
     def text(self, words: str, style: str = "") -> Text:
         """File text or our own on one line, every control character visible, nothing parsed."""
         words = shorten(visible(words), LONGEST)
-        return Text(glyphs.to_ascii(words) if self.ascii_only else words, style=style)
+        return Text([(glyphs.to_ascii(words) if self.ascii_only else words, style)] if words else [])
 
     def state(self, state: str, words: str = "") -> Text:
         """A state as sign and word."""
@@ -51,15 +50,15 @@ class Paint:
 
     def section(self, title: str, *parts: Iterable[Text], note: str = "") -> Iterator[Text]:
         """An empty line, a heading, and the lines of `parts`."""
-        yield Text("")
+        yield Text()
         heading = self.text(title, "bold")
-        yield Text.assemble(heading, self.text(f"   {note}", "dim")) if note else heading
+        yield Text.of(heading, self.text(f"   {note}", "dim")) if note else heading
         for part in parts:
             yield from part
 
     def lines(self, words: Iterable[str], style: str = "") -> Iterator[Text]:
         """One indented line each."""
-        return (Text.assemble("  ", self.text(line, style)) for line in words)
+        return (Text.of("  ", self.text(line, style)) for line in words)
 
     def table(self, columns: Sequence[str], rows: Iterable[Row]) -> Iterator[Text]:
         """Aligned columns, indented by two; a leading `>` in a column's name aligns it to the right.
@@ -67,42 +66,43 @@ class Paint:
         Where the output is too narrow for the columns, each row is a paragraph of "column value" instead: a table
         folded into columns of three letters can be neither read nor searched.
         """
-        # rich's own Table would do, but wraps every cell to find that it fits, which took half of the time of --once.
         painted = [[cell if isinstance(cell, Text) else self.text(cell) for cell in row] for row in rows]
         # A column that nothing fills says nothing.
-        filled = [index for index in range(len(columns)) if any(row[index].plain for row in painted)]
+        filled = [index for index in range(len(columns)) if any(row[index].pieces for row in painted)]
         names = [self.text(columns[index].removeprefix(">"), "dim") for index in filled]
         cells = [[row[index] for index in filled] for row in painted]
-        widths = [max(int(cell.cell_len) for cell in column) for column in zip(names, *cells, strict=True)]
+        widths = [max(cell.width for cell in column) for column in zip(names, *cells, strict=True)]
         if self.width is not None and 2 + sum(widths) + 2 * len(widths) > self.width:
             for row in cells:
                 yield from _paragraph(names, row, self.width)
             return
         rights = [columns[index].startswith(">") for index in filled]
-        for row in [names, *cells] if any(name.plain for name in names) else cells:
+        for row in [names, *cells] if any(name.pieces for name in names) else cells:
             yield _aligned(row, widths, rights)
 
 
 def _aligned(row: Sequence[Text], widths: Sequence[int], rights: Sequence[bool]) -> Text:
     line = Text()
     for cell, width, right in zip(row, widths, rights, strict=True):
-        space = " " * (width - int(cell.cell_len))
-        line.append("  ")
-        line.append(space if right else "").append_text(cell).append("" if right else space)
-    line.rstrip()
-    return line
+        space = " " * (width - cell.width)
+        line.append("  " + (space if right else ""))
+        line.append(cell)
+        line.append("" if right else space)
+    return line.stripped()
 
 
 def _paragraph(names: Sequence[Text], row: Sequence[Text], width: int) -> Iterator[Text]:
     """The first cell, then lines of as many "column value" as fit: a value is not parted from its name."""
-    yield Text.assemble("  ", row[0])
-    line = Text("    ")
+    yield Text.of("  ", row[0])
+    line, empty = Text.of("    "), True
     for name, cell in zip(names[1:], row[1:], strict=True):
-        if not cell.plain:
+        if not cell.pieces:
             continue
-        pair = Text.assemble(name, " ", cell) if name.plain else cell
-        if len(line.plain) > 4 and line.cell_len + 3 + pair.cell_len > width:
+        pair = Text.of(name, " ", cell) if name.pieces else cell
+        if not empty and line.width + 3 + pair.width > width:
             yield line
-            line = Text("    ")
-        line.append("   " if len(line.plain) > 4 else "").append_text(pair)
+            line, empty = Text.of("    "), True
+        line.append("" if empty else "   ")
+        line.append(pair)
+        empty = False
     yield line

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from statistics import median
 
 from kevtui.observe.snapshot import LeaseState, Projection, Rate, WatcherState
 
@@ -81,7 +80,9 @@ def rate_from_step_seconds(step_seconds: Iterable[float]) -> MeasuredRate | None
     times = [seconds for seconds in step_seconds if seconds > 0][-100:]
     if not times:
         return None
-    value = 1 / median(times)
+    # Not statistics.median, which would load random, hashlib and fractions for it.
+    ordered, middle = sorted(times), len(times) // 2
+    value = 2 / (ordered[middle] + ordered[~middle])
     low, high = _spread([1 / seconds for seconds in times], value)
     return MeasuredRate(value, low, high, sum(times), "resume point")
 

@@ -1,21 +1,22 @@
 """What happened: the session's journal, the rounds an unattended run completed, and changes seen while watching."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from kev import files
 from kev.errors import DamagedFile, NotFound
-from kev.records.autoresearch import SessionRound
-from kev.records.event import Event as EventRecord
 from kevtui.observe.lister import Signature
 from kevtui.observe.log_tail import LogTail
 from kevtui.observe.records_cache import reason_of
 from kevtui.observe.snapshot import Event, Severity, Study, TrialState
+
+if TYPE_CHECKING:
+    from kev.records.autoresearch import SessionRound
 
 MOST_EVENTS = 200
 ROUNDS_FILE = "autoresearch-sessions.jsonl"
@@ -79,6 +80,11 @@ class JournalTail:
 
 def read_event(value: Any) -> Event | None:
     """One line of a journal, or of the list of completed rounds."""
+    from pydantic import ValidationError
+
+    from kev.records.autoresearch import SessionRound
+    from kev.records.event import Event as EventRecord
+
     try:
         if isinstance(value, dict) and "round" in value and "text" not in value:
             return _completed(SessionRound.model_validate(value))

@@ -1,13 +1,13 @@
 """The slowly changing part of a target: its session, spec, read-out and verdicts, and which studies it has."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kev import files
 from kev.errors import DamagedFile
-from kev.records.readout import ReadOut, parse_readout
-from kev.records.spec import RoundSpec
-from kev.records.verdict import Verdict, parse_verdict
 from kev.session import Session, parse_session, session_of_budget
 from kevtui.observe.money_view import Spending, spending
 from kevtui.observe.readout_view import absent_verdicts, view_verdict
@@ -16,6 +16,11 @@ from kevtui.observe.snapshot import StageVerdict
 from kevtui.observe.sources import Sources
 from kevtui.observe.study_book import StudyContext
 from kevtui.observe.target import Target
+
+if TYPE_CHECKING:
+    from kev.records.readout import ReadOut
+    from kev.records.spec import RoundSpec
+    from kev.records.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +132,12 @@ def _parse_session(path: Path) -> Session:
 
 
 def _parse_readout(path: Path) -> ReadOut:
+    from kev.records.readout import parse_readout
+
     return parse_readout(path, files.read_json(path)).readout
 
 
 def _parse_verdict(path: Path) -> Verdict:
+    from kev.records.verdict import parse_verdict
+
     return parse_verdict(path, files.read_json(path)).verdict

@@ -1,12 +1,17 @@
 """Leases as seen from here: how long each heartbeat has stood still on this machine's monotonic clock."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kev.records import lease as records
 from kevtui.observe import derive
 from kevtui.observe.snapshot import Lease
 from kevtui.observe.sources import Sources
+
+if TYPE_CHECKING:
+    from kev.records import lease as records
 
 NonceOf = Callable[[str], str | None]
 """The nonce of the ledger's newest entry of a trial `<study>/<label>`; None where unknown."""

@@ -1,17 +1,19 @@
 """The read-out beside what the spec registered: every criterion with its operands, missing ones included."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kev.errors import UsageError
-from kev.records.readout import Comparison, ReadOut
-from kev.records.spec import Arm as SpecArm
-from kev.records.spec import Criterion as SpecCriterion
-from kev.records.spec import RoundSpec, size_of
-from kev.records.verdict import Verdict as StageRecord
-from kev.rounds import criteria
 from kevtui.observe.snapshot import Arm, Criterion, Readout, StageVerdict, Verdict
+
+if TYPE_CHECKING:
+    from kev.records.readout import Comparison, ReadOut
+    from kev.records.spec import Arm as SpecArm
+    from kev.records.spec import Criterion as SpecCriterion
+    from kev.records.spec import RoundSpec
+    from kev.records.verdict import Verdict as StageRecord
 
 _KINDS = {"1": "primary", "2": "guard", "3": "calibration"}
 
@@ -53,6 +55,8 @@ def absent_verdicts(spec: RoundSpec, readout: ReadOut | None, present: set[tuple
 
 
 def _arm(name: str, registered: SpecArm | None, compared: Comparison | None, rule: Mapping[str, SpecCriterion]) -> Arm:
+    from kev.records.spec import size_of
+
     selectable = registered.select if registered else True
     trial = _first(compared.trial if compared else None, registered.trial if registered else None)
     checkpoint = _first(compared.checkpoint if compared else None, registered.checkpoint if registered else None)
@@ -113,6 +117,9 @@ def _criterion(name: str, registered: SpecCriterion | None, compared: Comparison
         plus = float(registered.plus or 0)
         return Criterion(name, kind, verdict, left, registered.op, right,
                          threshold=None if threshold is None else threshold + plus)  # fmt: skip
+    from kev.errors import UsageError
+    from kev.rounds import criteria
+
     comparison = compared.to_json()
     try:
         outcome = criteria.evaluate(registered.to_json(), comparison)
@@ -147,6 +154,8 @@ def _verdict(value: bool | None) -> Verdict:
 
 
 def _candidates(names: list[str], readout: ReadOut | None) -> tuple[tuple[str, str | None], ...]:
+    from kev.records.spec import size_of
+
     chosen = readout.candidates if readout else {}
     sizes = dict.fromkeys([*chosen, *(size_of(name) for name in names)])
     return tuple((size, chosen.get(size)) for size in sizes)

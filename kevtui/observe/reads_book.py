@@ -1,16 +1,21 @@
 """The launched reads of a round: their intents and logs, followed between passes."""
 
+from __future__ import annotations
+
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kev.errors import DamagedFile, NotFound
-from kev.records.spec import DEFAULT_GPU, RoundSpec
 from kevtui.observe.lister import Signature
 from kevtui.observe.log_tail import LogTail
 from kevtui.observe.money_view import bound_of_reads
 from kevtui.observe.reads_view import Launch, ReadLog, read_log, timeout_of_cell, view_reads
 from kevtui.observe.snapshot import Reads, ReadState
 from kevtui.observe.sources import Sources
+
+if TYPE_CHECKING:
+    from kev.records.spec import RoundSpec
 
 
 class ReadsBook:
@@ -35,6 +40,8 @@ class ReadsBook:
         """Launch -> the most that its reads which have not landed can still cost."""
         if spec is None:
             return {}
+        from kev.records.spec import DEFAULT_GPU
+
         timeouts: dict[str, list[float]] = {}
         for cell in reads.cells:
             if cell.state in (ReadState.IN_FLIGHT, ReadState.OVERDUE):

@@ -1,14 +1,19 @@
 """Which studies belong to a target, and what is known of each beside its own files."""
 
+from __future__ import annotations
+
 import re
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
-from kev.records.readout import ReadOut
-from kev.records.spec import RoundSpec
-from kev.session import Session
 from kevtui.observe.sources import Sources
 from kevtui.observe.study_book import StudyContext
 from kevtui.observe.target import Target
+
+if TYPE_CHECKING:
+    from kev.records.readout import ReadOut
+    from kev.records.spec import RoundSpec
+    from kev.session import Session
 
 _SPEC_NAME = re.compile(r"r0*(\d{1,6})\.json")
 
@@ -85,14 +90,14 @@ def _of_round(number: int) -> re.Pattern[str]:
 
 def newest_spec_for(studies: set[str], sources: Sources) -> str | None:
     """The path of the newest round's spec that has any of `studies`, for a session that names no round."""
-    found = []
-    for name in sources.lister.files(sources.specs):
-        if match := _SPEC_NAME.fullmatch(name):
-            path = f"{sources.specs}/{name}"
-            spec = sources.spec(path)
-            if spec is not None and studies & spec.studies.keys():
-                found.append((int(match.group(1)), path))
-    return max(found)[1] if found else None
+    numbered = [(int(match[1]), name) for name in sources.lister.files(sources.specs)
+                if (match := _SPEC_NAME.fullmatch(name))]  # fmt: skip
+    for _, name in sorted(numbered, reverse=True):
+        path = f"{sources.specs}/{name}"
+        spec = sources.spec(path)
+        if spec is not None and studies & spec.studies.keys():
+            return path
+    return None
 
 
 def natural(name: str) -> list[tuple[int, int | str]]:

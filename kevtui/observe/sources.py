@@ -4,17 +4,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kev import files
 from kev.errors import DamagedFile
 from kev.records.base import Record, parse_record
-from kev.records.intent import ReadIntent
-from kev.records.lease import Lease
-from kev.records.resume import ResumePoint
-from kev.records.spawn import SpawnRecord
-from kev.records.spec import RoundSpec
-from kev.records.watch import WatchRecord
 from kevtui.observe.lister import (
     TRIAL_DIRECTORY,
     Lister,
@@ -30,6 +24,15 @@ from kevtui.observe.lister import (
 from kevtui.observe.records_cache import RecordsCache
 from kevtui.observe.snapshot import Finding
 from kevtui.observe.target import SPAWN_SUFFIX, Target
+
+if TYPE_CHECKING:
+    # A kind of record is loaded when the first file of that kind is met: a look at a session meets few of them.
+    from kev.records.intent import ReadIntent
+    from kev.records.lease import Lease
+    from kev.records.resume import ResumePoint
+    from kev.records.spawn import SpawnRecord
+    from kev.records.spec import RoundSpec
+    from kev.records.watch import WatchRecord
 
 WATCH_SUFFIX = ".watch.json"
 MAX_SMALL_BYTES = 32 * 1024 * 1024
@@ -82,12 +85,8 @@ class Sources:
         folder, _, name = path.rpartition("/")
         return self.lister.files(folder).get(name)
 
-    def record(self, path: str, shape: type[AnyRecord]) -> AnyRecord | None:
-        """The last good record of `path`, or None where there is no such file or never was a good one."""
-        found: AnyRecord | None = self.value(path, lambda path: _read_record(path, shape))
-        return found
-
     def value(self, path: str, read: Any) -> Any:
+        """What `read` makes of `path`, or made of it when it was last good; None where it never was."""
         return self.cache.get(path, self.signature(path), read, now=self.monotonic)
 
     def age_s(self, path: str) -> float | None:
@@ -105,16 +104,18 @@ class Sources:
 
     # ---- names
 
-    def spawn(self, study: str) -> SpawnRecord | None:
-        return self.record(f"{self.runs}/{study}{SPAWN_SUFFIX}", SpawnRecord)
+    def spawn(self, study: str) -> "SpawnRecord | None":
+        found: SpawnRecord | None = self.value(f"{self.runs}/{study}{SPAWN_SUFFIX}", _read_spawn)
+        return found
 
     def spawn_damaged(self, study: str) -> bool:
         """Whether the ledger of `study` is there and cannot be believed now; an older good one may be in use."""
         self.spawn(study)
         return self.cache.damaged(f"{self.runs}/{study}{SPAWN_SUFFIX}") is not None
 
-    def watch(self, study: str) -> WatchRecord | None:
-        return self.record(self.watch_path(study), WatchRecord)
+    def watch(self, study: str) -> "WatchRecord | None":
+        found: WatchRecord | None = self.value(self.watch_path(study), _read_watch)
+        return found
 
     def watch_path(self, study: str) -> str:
         return f"{self.runs}/{study}{WATCH_SUFFIX}"
@@ -139,26 +140,28 @@ class Sources:
             if TRIAL_DIRECTORY.fullmatch(name):
                 yield name.partition("-")[2], f"{folder}/{name}"
 
-    def spec(self, path: str) -> RoundSpec | None:
-        return self.record(path, RoundSpec)
+    def spec(self, path: str) -> "RoundSpec | None":
+        found: RoundSpec | None = self.value(path, _read_spec)
+        return found
 
-    def resume_point(self, directory: str) -> ResumePoint | None:
+    def resume_point(self, directory: str) -> "ResumePoint | None":
         """The resume point of a trial; one whose shards are there in part is damage."""
         found: ResumePoint | None = self.value(f"{directory}/checkpoint/resume/latest.json", _read_resume_point)
         return found
 
-    def trial_lease(self, folder: str) -> tuple[str, Lease | None]:
+    def trial_lease(self, folder: str) -> "tuple[str, Lease | None]":
         """(`<study>/<label>`, lease) of a folder on the lease volume."""
         study, name = folder.removeprefix(f"{self.leases}/").split("/")
         label = name.partition("-")[2] if TRIAL_DIRECTORY.fullmatch(name) else name
-        return f"{study}/{label}", self.record(f"{folder}/attempt.json", Lease)
+        found: Lease | None = self.value(f"{folder}/attempt.json", _read_lease)
+        return f"{study}/{label}", found
 
-    def intents(self, round_number: int, arm: str) -> Iterator[tuple[str, ReadIntent]]:
+    def intents(self, round_number: int, arm: str) -> "Iterator[tuple[str, ReadIntent]]":
         """(name without suffix, intent) of each launch of an arm's reads, of every stage."""
         stem = f"r{round_number}-reads-{arm}"
         for name in self.lister.files(self.runs):
             if name == f"{stem}.json" or (name.startswith(f"{stem}-") and name.endswith(".json")):
-                intent = self.record(f"{self.runs}/{name}", ReadIntent)
+                intent: ReadIntent | None = self.value(f"{self.runs}/{name}", _read_intent)
                 if intent is not None:
                     yield name.removesuffix(".json"), intent
 
@@ -189,7 +192,39 @@ def _read_record(path: Path, shape: type[AnyRecord]) -> AnyRecord:
     return parse_record(path, files.read_json(path, limit=MAX_SMALL_BYTES), shape)
 
 
-def _read_resume_point(path: Path) -> ResumePoint:
+def _read_spawn(path: Path) -> "SpawnRecord":
+    from kev.records.spawn import SpawnRecord
+
+    return _read_record(path, SpawnRecord)
+
+
+def _read_watch(path: Path) -> "WatchRecord":
+    from kev.records.watch import WatchRecord
+
+    return _read_record(path, WatchRecord)
+
+
+def _read_spec(path: Path) -> "RoundSpec":
+    from kev.records.spec import RoundSpec
+
+    return _read_record(path, RoundSpec)
+
+
+def _read_lease(path: Path) -> "Lease":
+    from kev.records.lease import Lease
+
+    return _read_record(path, Lease)
+
+
+def _read_intent(path: Path) -> "ReadIntent":
+    from kev.records.intent import ReadIntent
+
+    return _read_record(path, ReadIntent)
+
+
+def _read_resume_point(path: Path) -> "ResumePoint":
+    from kev.records.resume import ResumePoint
+
     point = _read_record(path, ResumePoint)
     shards = path.parent / point.dir
     # Shards are not pulled, so a point without any is one that was only copied here.

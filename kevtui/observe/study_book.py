@@ -1,15 +1,13 @@
 """The studies of a target, derived again only where their files moved or an age that is shown has grown."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kev.errors import DamagedFile
-from kev.records.spawn import SpawnRecord
-from kev.records.spec import Study as SpecStudy
-from kev.records.watch import WatchRecord
-from kev.session import Work
 from kevtui.observe import derive
 from kevtui.observe.history import points_per_trial
 from kevtui.observe.snapshot import Lease, Point, Study, Trial, TrialState
@@ -17,6 +15,12 @@ from kevtui.observe.sources import Sources, read_small
 from kevtui.observe.study_view import index_of, state_of_status, view_study
 from kevtui.observe.trial_log import TrialLog
 from kevtui.observe.trial_view import TrialFacts, view_trial
+
+if TYPE_CHECKING:
+    from kev.records.spawn import SpawnRecord
+    from kev.records.spec import Study as SpecStudy
+    from kev.records.watch import WatchRecord
+    from kev.session import Work
 
 _FOREVER = float("inf")
 

@@ -1,13 +1,18 @@
 """One study as the screen shows it, and what its trials make of its state."""
 
+from __future__ import annotations
+
 import re
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from kev.records.spawn import SpawnRecord
-from kev.records.spec import Study as SpecStudy
-from kev.session import Work
 from kevtui.observe.snapshot import Study, Trial, TrialState
 from kevtui.observe.trial_view import MAY_COST
+
+if TYPE_CHECKING:
+    from kev.records.spawn import SpawnRecord
+    from kev.records.spec import Study as SpecStudy
+    from kev.session import Work
 
 _LABEL_NUMBER = re.compile(r"(?:.*-)?(\d{1,6})")
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any
@@ -98,6 +97,8 @@ def _nothing_named(argument: str, root: Path, specs: dict[int, Path], states: di
     else:
         sought = f"no session {visible(argument)} ({visible(argument)}{STATE_SUFFIX}) in {root / 'runs'}"
     known = [*(f"r{number}" for number in sorted(specs, reverse=True)), *sorted(states)]
+    from difflib import get_close_matches
+
     near = get_close_matches(argument.removesuffix(".json").removesuffix("-state"), known, n=4, cutoff=0.5) or known[:4]
     if near:
         return f"{shorten(sought, 400)}; did you mean {_listed(near, 'or')}?"

@@ -1,18 +1,23 @@
 """What the files of one trial directory say of its progress; remembers, so that only new lines are read."""
 
+from __future__ import annotations
+
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kev.errors import DamagedFile, NotFound
-from kev.records.step_metrics import StepMetrics, StepMetricsReader
 from kevtui.observe import step_lines
 from kevtui.observe.derive import MOST_SAMPLES, MeasuredRate, Sample, rate_from_samples
 from kevtui.observe.history import History
 from kevtui.observe.lister import Signature
 from kevtui.observe.log_tail import LogTail
 from kevtui.observe.records_cache import reason_of
+
+if TYPE_CHECKING:
+    from kev.records.step_metrics import StepMetrics
 
 SAMPLE_EVERY_S = 5.0
 
@@ -164,6 +169,8 @@ class TrialLog:
     # ---- metrics.jsonl
 
     def _follow_metrics(self, now: datetime) -> None:
+        from kev.records.step_metrics import StepMetricsReader
+
         met = self._metrics is not None
         if self._metrics is None:
             self._metrics = LogTail(Path(self.directory, "metrics.jsonl"), carriage_returns=False)

@@ -1,14 +1,19 @@
 """One trial as the screen shows it, from everything its files say. Pure; nothing here reads a file."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
-from kev.records.resume import ResumePoint
-from kev.records.spawn import SpawnRecord
-from kev.records.watch import TrialState as WatchedTrial
 from kevtui.observe import derive
 from kevtui.observe.snapshot import Lease, LeaseState, Point, Trial, TrialState
 from kevtui.observe.trial_log import TrialLog
+
+if TYPE_CHECKING:
+    from kev.records.resume import ResumePoint
+    from kev.records.spawn import SpawnRecord
+    from kev.records.watch import TrialState as WatchedTrial
 
 UNREACHABLE_AFTER = 60
 """Network failures in a row after which a watcher gives a trial up, although it may still run and cost."""
