@@ -8,16 +8,15 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rich.console import RenderableType
-from textual._compositor import ChopsUpdate
 from textual.app import App
 from textual.message import Message
 from textual.screen import Screen
 
 from kevtui import lifecycle, themes
-from kevtui.exact_update import ExactUpdate
+from kevtui.exact_update import TerminalRows
 from kevtui.feed import Feed, SnapshotSource
 from kevtui.keymap import BINDINGS, Binding
 from kevtui.observe.snapshot import Snapshot
@@ -65,6 +64,7 @@ class KevApp(App[int]):
         title: str,
         options: Options = Options(),
     ) -> None:
+        self._rows = TerminalRows()
         without_colour = "NO_COLOR" in os.environ
         # Textual turns colours to greys unless it is told that the theme is the terminal's own.
         super().__init__(ansi_color=True if without_colour else None)
@@ -118,8 +118,17 @@ class KevApp(App[int]):
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         # The one place where a frame can be changed between compositor and driver.
-        exact = ExactUpdate.of(renderable) if isinstance(renderable, ChopsUpdate) else renderable
-        super()._display(screen, exact)
+        exact = None if renderable is None or self._batch_count else self._rows.exact(renderable, self.size)
+        super()._display(screen, exact or renderable)
+
+    def refresh(self, *, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        """Everything again, whatever the terminal is believed to show."""
+        self._rows.forget()
+        return super().refresh(repaint=repaint, layout=layout, recompose=recompose)
+
+    def on_resize(self) -> None:
+        # Terminals rearrange what they show when their size changes.
+        self._rows.forget()
 
     # ------------------------------------------------------------------------------ themes
 

@@ -198,7 +198,7 @@ class TerminalDriver(LinuxDriver):
         self._app.call_later(self._repaint)
 
     def _repaint(self) -> None:
-        self._app.screen.refresh(layout=True)
+        self._app.refresh(layout=True)
 
 
 def _attributes(descriptor: int) -> list[Any] | None:

@@ -68,6 +68,8 @@ class WatchLayout(Layout):
 class WatchScreen(Screen[None]):
     """Takes Snapshots and shows them. It reads nothing but Snapshots and changes nothing but itself."""
 
+    AUTO_FOCUS = f"#{places.STUDIES}"
+
     def __init__(self, ink: Ink, bindings: tuple[Binding, ...], *, title: str, panel: str | None = None) -> None:
         super().__init__()
         self.ink = ink
@@ -100,7 +102,8 @@ class WatchScreen(Screen[None]):
         yield Footer(self.ink, self.bindings, id=places.FOOTER)
 
     def on_mount(self) -> None:
-        self.studies.focus()
+        # Before the first layout, so that the first frame is in its final form.
+        self._rearrange(self.app.size)
 
     # ------------------------------------------------------------------------------ panels
 
@@ -148,25 +151,32 @@ class WatchScreen(Screen[None]):
         return places.arrange(size, self._contents, zoomed=self.zoomed, log=self.log_open, filtering=self.filtering)
 
     def on_resize(self) -> None:
-        self._rearrange()
+        self._rearrange(self.size)
 
-    def _rearrange(self) -> None:
-        flat = places.is_flat(self.size)
+    def _take_form(self, size: Size) -> bool:
+        """Boxes or rules, whichever `size` has room for; true for rules."""
+        flat = places.is_flat(size)
         form = ("-flat" if flat else "-boxes") + ("-ascii" if self.ink.ascii_only else "")
         for name in ("-boxes", "-flat", "-boxes-ascii", "-flat-ascii"):
             self.set_class(name == form, name)
         self.set_class(self.zoomed is not None, "-zoomed")
+        return flat
+
+    def _rearrange(self, size: Size | None = None) -> None:
+        size = size or self.size
+        flat = self._take_form(size)
         for panel in self.panels:
             panel.narrow = flat and panel.id != self.zoomed
         self._contents = self._measure()
-        regions = dict(self.regions(self.size))
+        regions = dict(self.regions(size))
         if regions == self._placed:
             return
         self._placed = regions
         for child in self.children:
             if child.id in places.NAMES:
                 child.display = child.id in regions
-        self.refresh(layout=True)
+        # What moved is painted by the layout; with a repaint the whole screen would be, a second time.
+        self.refresh(repaint=False, layout=True)
 
     def _measure(self) -> dict[str, int]:
         if self.snapshot is None:

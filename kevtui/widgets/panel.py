@@ -97,6 +97,8 @@ class Panel(Widget, can_focus=True):
         self._shown: list[_Shown] = []
         self._shown_size = (-1, -1)
         self._title = ""
+        # A title that came after the first frame would paint the panel again.
+        self._retitle()
 
     # ------------------------------------------------------------------------------ for subclasses
 

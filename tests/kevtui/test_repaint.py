@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 from shown_app import Shown, shown
 from textual._compositor import ChopsUpdate
-from textual.geometry import Region
+from textual.geometry import Region, Size
 
 from kevtui.colour_codes import without_repeats
-from kevtui.exact_update import ExactUpdate
+from kevtui.exact_update import TerminalRows
 from kevtui.observe.snapshot import Snapshot
 from kevtui.widgets.line import Pen, Role, differing
 
@@ -75,6 +75,12 @@ async def test_a_thousand_trials_paint_no_more_lines_than_are_seen() -> None:
         assert 0 < painted <= studies.content_size.height
 
 
+def exactly(update: object, size: Size, console: Console) -> str:
+    exact = TerminalRows().exact(update, size)
+    assert exact is not None
+    return exact.render_segments(console)
+
+
 def updates(it: Shown) -> list[str]:
     """What would go to the terminal for what is dirty now."""
     console = Console(color_system="truecolor", force_terminal=True)
@@ -83,7 +89,7 @@ def updates(it: Shown) -> list[str]:
     compositor.update_widgets(dirty)
     update = compositor.render_partial_update()
     assert isinstance(update, ChopsUpdate)
-    return [without_repeats(ExactUpdate.of(update).render_segments(console))]
+    return [without_repeats(exactly(update, it.app.size, console))]
 
 
 def picture(data: list[str], columns: int = 120, lines: int = 60) -> list[list[object]]:
@@ -108,10 +114,45 @@ async def test_an_exact_update_paints_the_same_picture_with_fewer_bytes() -> Non
         update = compositor.render_partial_update()
         assert isinstance(update, ChopsUpdate)
         whole = update.render_segments(console)
-        exact = without_repeats(ExactUpdate.of(update).render_segments(console))
+        exact = without_repeats(exactly(update, it.app.size, console))
         assert picture([everything, exact]) == picture([everything, whole])
         assert picture([everything, exact]) != picture([everything])
         assert len(exact) * 5 < len(whole)
+
+
+async def test_a_row_that_the_terminal_shows_already_is_not_printed_again() -> None:
+    async with shown(samples.crowd(20), (120, 60)) as it:
+        console = Console(color_system="truecolor", force_terminal=True)
+        terminal = TerminalRows()
+        whole = it.screen._compositor.render_full_update()
+        first = terminal.exact(whole, it.app.size)
+        again = terminal.exact(it.screen._compositor.render_full_update(), it.app.size)
+        assert first is not None and again is not None
+        printed = first.render_segments(console)
+        assert picture([printed]) == picture([whole.render_segments(console)])
+        assert again.render_segments(console) == ""
+        terminal.forget()
+        assert again.render_segments(console) == printed
+
+
+async def test_what_was_printed_over_in_part_is_printed_again_in_a_whole_frame() -> None:
+    crowd = samples.crowd(20)
+    async with shown(crowd, (120, 60)) as it:
+        console = Console(color_system="truecolor", force_terminal=True)
+        compositor, terminal = it.screen._compositor, TerminalRows()
+        sent = []
+        for step in (None, 901, 902):
+            if step is not None:
+                it.screen.show(samples.with_step(crowd, "s0003", 0, step))
+                compositor.update_widgets({it.screen.studies})
+                partial = terminal.exact(compositor.render_partial_update(), it.app.size)
+                assert partial is not None
+                sent.append(partial.render_segments(console))
+            full = terminal.exact(compositor.render_full_update(), it.app.size)
+            assert full is not None
+            sent.append(full.render_segments(console))
+        now = compositor.render_full_update().render_segments(console)
+        assert picture(sent) == picture([now])
 
 
 codes = st.sampled_from(
