@@ -4,6 +4,7 @@ Until the first frame nothing but Textual and the standard library is imported: 
 checks files, is opened by a thread after it.
 """
 
+import gc
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -105,6 +106,11 @@ class KevApp(App[int]):
         # One that arrives while the screen is being taken down would find no panels.
         if self.is_running:
             self._watch.show(message.snapshot)
+        if not gc.isenabled():
+            # What is there now stays: searching it for garbage over and over would cost more than watching it.
+            gc.collect()
+            gc.freeze()
+            gc.enable()
 
     def on_kev_app_source_failed(self, message: SourceFailed) -> None:
         self.failure = message.error

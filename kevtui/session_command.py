@@ -50,6 +50,8 @@ def no_screen(output: Output) -> str:
 
 def dashboard(target: "Target", arguments: argparse.Namespace) -> int:
     """Open the dashboard over `target` until it is quit; its exit status."""
+    # Switched on again once the first Snapshot is shown; until then nothing that is made is garbage.
+    gc.disable()
     from kevtui.app import Options, run
 
     def open_source() -> "Observer":

@@ -46,21 +46,32 @@ def find_alerts(
 
 
 class StudyAlerts:
-    """Remembers the alerts of each study, which follow from nothing but its Study."""
+    """Remembers the alerts of each trial, which follow from nothing but its Trial."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[Study, tuple[Alert, ...]]] = {}
+        self._known: dict[str, tuple[Study, dict[str, tuple[Trial, tuple[Alert, ...]]]]] = {}
 
     def find(self, studies: Iterable[Study], *, now: datetime) -> Iterator[Alert]:
-        """The alerts of all `studies`, which are looked at again only where they are other objects than before."""
+        """The alerts of all `studies`; a trial is looked at again only where it is another object than before."""
         known = {}
         for study in studies:
             before = self._known.get(study.name)
             if before is None or before[0] is not study:
-                before = (study, tuple(alert for trial in study.trials for alert in _of_trial(trial, now)))
+                before = (study, self._of_study(study, before[1] if before else {}, now))
             known[study.name] = before
-            yield from before[1]
+            for _, alerts in before[1].values():
+                yield from alerts
         self._known = known
+
+    @staticmethod
+    def _of_study(
+        study: Study, before: dict[str, tuple[Trial, tuple[Alert, ...]]], now: datetime
+    ) -> dict[str, tuple[Trial, tuple[Alert, ...]]]:
+        found = {}
+        for trial in study.trials:
+            known = before.get(trial.label)
+            found[trial.label] = known if known and known[0] is trial else (trial, tuple(_of_trial(trial, now)))
+        return found
 
 
 def _of_money(money: Money) -> Iterator[Alert]:

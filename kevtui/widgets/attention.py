@@ -1,10 +1,13 @@
 """What is wrong: alerts, the most severe first, then files that cannot be believed."""
 
+from functools import partial
+
 from kevtui import format as figures
 from kevtui import glyphs
-from kevtui.observe.snapshot import Alert, Finding, Snapshot
+from kevtui.observe.snapshot import Alert, Finding, Section, Snapshot
 from kevtui.widgets.line import Line, Role
-from kevtui.widgets.panel import Painting, Panel, Row, View
+from kevtui.widgets.painting import Painting, Row, View
+from kevtui.widgets.panel import Panel
 from kevtui.widgets.state import SEVERITY_ROLE, URGENCY
 
 _WORD = 9
@@ -13,12 +16,14 @@ _WORD = 9
 
 class AttentionPanel(Panel):
     NAME = "8 Attention"
+    SECTIONS = (Section.ALERTS, Section.FINDINGS)
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         alerts = sorted(snapshot.alerts, key=lambda alert: URGENCY[alert.severity])
         subject = min(max((len(alert.subject) for alert in alerts), default=0), view.width // 4)
-        rows = [Row.of(_alert(alert, subject, view), f"alert {alert.code} {alert.subject}") for alert in alerts]
-        rows += [Row.of(_finding(finding, view), f"finding {finding.path}") for finding in snapshot.findings]
+        # A thousand trials can all be wrong at once: only what is in view is painted.
+        rows = [Row(f"alert {alert.code} {alert.subject}", partial(_alert, alert, subject, view)) for alert in alerts]
+        rows += [Row(f"finding {found.path}", partial(_finding, found, view)) for found in snapshot.findings]
         return Painting(rows, note=f" · {len(rows)}" if len(rows) > 1 else "")
 
     def has_nothing(self, snapshot: Snapshot) -> bool:

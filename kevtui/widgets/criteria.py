@@ -6,7 +6,7 @@ from kevtui import format as figures
 from kevtui import glyphs
 from kevtui.observe.snapshot import Criterion
 from kevtui.widgets.line import Line, Role
-from kevtui.widgets.panel import View
+from kevtui.widgets.painting import View
 from kevtui.widgets.state import VERDICT_ROLE
 
 VERDICT, _KIND, _NUMBER, _NEED, _INTERVAL = 11, 13, 9, 10, 20

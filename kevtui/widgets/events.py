@@ -4,14 +4,16 @@ from collections.abc import Callable
 
 from kevtui import format as figures
 from kevtui import glyphs
-from kevtui.observe.snapshot import Event, Snapshot
+from kevtui.observe.snapshot import Event, Section, Snapshot
 from kevtui.widgets.line import Line, Role
-from kevtui.widgets.panel import Painting, Panel, Row, View
+from kevtui.widgets.painting import Painting, Row, View
+from kevtui.widgets.panel import Panel
 from kevtui.widgets.state import SEVERITY_ROLE
 
 
 class EventsPanel(Panel):
     NAME = "6 Events"
+    SECTIONS = (Section.EVENTS,)
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         newest_first = list(enumerate(snapshot.events))[::-1]

@@ -4,7 +4,8 @@ from kevtui.keymap import Binding
 from kevtui.observe.snapshot import Snapshot
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.line import Line, Role
-from kevtui.widgets.panel import Painting, Panel, Row, View
+from kevtui.widgets.painting import Painting, Row, View
+from kevtui.widgets.panel import Panel
 
 _ALWAYS = ("help", "quit")
 

@@ -7,7 +7,8 @@ from kevtui import glyphs
 from kevtui.observe.snapshot import Snapshot, Watcher, WatcherState
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.line import Line, Pen, Role
-from kevtui.widgets.panel import Painting, Panel, Row, View
+from kevtui.widgets.painting import Painting, Row, View
+from kevtui.widgets.panel import Panel
 from kevtui.widgets.state import counts
 
 MODE = "READ-ONLY"

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 from kevtui import format as figures
 from kevtui import glyphs
-from kevtui.observe.snapshot import Lease, Snapshot
+from kevtui.observe.snapshot import Lease, Section, Snapshot
 from kevtui.widgets.line import Line, Role
-from kevtui.widgets.panel import Painting, Panel, Row, View
+from kevtui.widgets.painting import Painting, Row, View
+from kevtui.widgets.panel import Panel
 from kevtui.widgets.state import LEASE_ROLE
 
 _STATE, _AGE, _NONCE = 14, 7, 8
@@ -14,6 +15,7 @@ _STATE, _AGE, _NONCE = 14, 7, 8
 
 class LeasesPanel(Panel):
     NAME = "7 Leases"
+    SECTIONS = (Section.LEASES,)
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         name = max((len(lease.trial) for lease in snapshot.leases), default=0)

@@ -6,7 +6,8 @@ from kevtui import format as figures
 from kevtui import glyphs
 from kevtui.observe.snapshot import Money, Snapshot
 from kevtui.widgets.line import Line, Pen, Role
-from kevtui.widgets.panel import Painting, Panel, Row, View
+from kevtui.widgets.painting import Painting, Row, View
+from kevtui.widgets.panel import Panel
 
 SOON_S = 2 * 3600
 VERY_SOON_S = 30 * 60

@@ -5,8 +5,6 @@ row by its key, and the comparison with what the terminal already shows. Textual
 for one changed cell, which over a slow line is seen, and paid for.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -19,47 +17,12 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from kevtui.observe.snapshot import Snapshot
+from kevtui.observe.snapshot import Section, Snapshot
 from kevtui.widgets.ink import Ink
-from kevtui.widgets.line import Line, Pen, Role, differing, text_of
+from kevtui.widgets.line import Line, Role, differing, text_of
+from kevtui.widgets.painting import Painting, Row, View
 
 READING = "reading …"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """`key` is the identity the cursor follows; "" for a line the cursor passes over. `paint` runs when in view."""
-
-    key: str
-    paint: Callable[[], Line]
-
-    @classmethod
-    def of(cls, line: Line, key: str = "") -> "Row":
-        return cls(key, lambda: line)
-
-
-@dataclass(frozen=True, slots=True)
-class Painting:
-    rows: Sequence[Row] = ()
-    head: tuple[Line, ...] = ()
-    """Lines above the rows that stay when the rows scroll."""
-    note: str = ""
-    """Goes into the title: how it is sorted, how many are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What a painting depends on beside the Snapshot."""
-
-    width: int
-    height: int
-    ink: Ink
-    filter: str = ""
-    narrow: bool = False
-    """True for the phone form: one line where a box would take three."""
-
-    def pen(self) -> Pen:
-        return self.ink.pen(self.width)
 
 
 _Shown = tuple[Line, bool]
@@ -70,6 +33,8 @@ class Panel(Widget, can_focus=True):
     """A focusable panel. Subclasses implement `paint` and may say when they are empty."""
 
     NAME: ClassVar[str] = ""
+    SECTIONS: ClassVar[tuple[Section, ...]] = ()
+    """The sections of a Snapshot that are painted; () for all of it."""
     CURSOR_ALWAYS: ClassVar[bool] = False
     """Show the cursor's row without focus too: another panel follows it."""
 
@@ -127,8 +92,9 @@ class Panel(Widget, can_focus=True):
         return list(self._positions)
 
     def show(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.repaint()
+        before, self.snapshot = self.snapshot, snapshot
+        if before is None or not self.SECTIONS or _differ(before, snapshot, self.SECTIONS):
+            self.repaint()
 
     def repaint(self) -> None:
         """Paint again, and ask the terminal for no more than the cells that differ."""
@@ -302,6 +268,11 @@ class Panel(Widget, can_focus=True):
         y = event.y - self.gutter.top - len(self._painting.head) + self._top
         if 0 <= y < len(self._painting.rows):
             self.select(self._painting.rows[y].key)
+
+
+def _differ(before: Snapshot, after: Snapshot, sections: tuple[Section, ...]) -> bool:
+    # A section in which nothing changed is the very object that it was.
+    return any(getattr(before, section) is not getattr(after, section) for section in sections)
 
 
 def _over(strip: Strip, style: Style) -> Strip:

@@ -2,10 +2,11 @@
 
 from kevtui import format as figures
 from kevtui import glyphs
-from kevtui.observe.snapshot import Arm, Readout, Snapshot, Verdict
+from kevtui.observe.snapshot import Arm, Readout, Section, Snapshot, Verdict
 from kevtui.widgets import criteria
 from kevtui.widgets.line import Line, Pen, Role
-from kevtui.widgets.panel import Painting, Panel, Row, View
+from kevtui.widgets.painting import Painting, Row, View
+from kevtui.widgets.panel import Panel
 
 _MANY = 4
 """More names than this are counted instead of listed."""
@@ -13,6 +14,7 @@ _MANY = 4
 
 class ReadoutPanel(Panel):
     NAME = "4 Read-out"
+    SECTIONS = (Section.READOUT,)
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         readout = snapshot.readout

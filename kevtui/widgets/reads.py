@@ -4,9 +4,10 @@ from collections import Counter
 
 from kevtui import format as figures
 from kevtui import glyphs
-from kevtui.observe.snapshot import ReadCell, Reads, ReadState, Snapshot
+from kevtui.observe.snapshot import ReadCell, Reads, ReadState, Section, Snapshot
 from kevtui.widgets.line import Line, Role
-from kevtui.widgets.panel import Painting, Panel, Row, View
+from kevtui.widgets.painting import Painting, Row, View
+from kevtui.widgets.panel import Panel
 
 ROLE = {
     ReadState.ABSENT: Role.DIM,
@@ -21,6 +22,7 @@ _WIDEST_TAG = 12
 
 class ReadsPanel(Panel):
     NAME = "3 Reads"
+    SECTIONS = (Section.READS,)
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         reads = snapshot.reads

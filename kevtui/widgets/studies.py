@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from kevtui import format as figures
 from kevtui import glyphs
-from kevtui.observe.snapshot import Lease, Snapshot, Study, Trial, TrialState
+from kevtui.observe.snapshot import Lease, Section, Snapshot, Study, Trial, TrialState
 from kevtui.widgets.line import Line, Pen, Role
-from kevtui.widgets.panel import Painting, Panel, Row, View
+from kevtui.widgets.painting import Painting, Row, View
+from kevtui.widgets.panel import Panel
 from kevtui.widgets.state import LEASE_ROLE, counts, lease_of, state, trial_state, urgency
 
 
@@ -110,6 +111,7 @@ class Column(NamedTuple):
 
 class StudiesPanel(Panel):
     NAME = "1 Studies"
+    SECTIONS = (Section.STUDIES, Section.LEASES)
     CURSOR_ALWAYS = True
 
     sort = 0

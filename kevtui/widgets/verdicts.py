@@ -1,14 +1,16 @@
 """The confirmation stages of each size, passed, failed or not there."""
 
 from kevtui import glyphs
-from kevtui.observe.snapshot import Snapshot, StageVerdict
+from kevtui.observe.snapshot import Section, Snapshot, StageVerdict
 from kevtui.widgets import criteria
 from kevtui.widgets.line import Line, Role
-from kevtui.widgets.panel import Painting, Panel, Row, View
+from kevtui.widgets.painting import Painting, Row, View
+from kevtui.widgets.panel import Panel
 
 
 class VerdictsPanel(Panel):
     NAME = "5 Verdicts"
+    SECTIONS = (Section.VERDICTS,)
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         every = [criterion for verdict in snapshot.verdicts for criterion in verdict.criteria]
