@@ -3,6 +3,7 @@
 The state lives in `runs/<session>-state.json`, in this schema (amounts in US dollars, times ISO 8601 with an offset):
 
     session            name
+    sample             true where all of it is made up, to show what a session looks like
     simulated          true where no real money is spent
     authorization_usd  what may be spent in all
     reserve_usd        kept back; a tenth of the authorization where absent
@@ -77,6 +78,7 @@ class Session:
     reserve: Decimal
     baseline: Decimal | None = None
     cycle: str | None = None
+    sample: bool = False
     simulated: bool = False
     readings: tuple[Reading, ...] = ()
     """Oldest first."""
@@ -169,6 +171,7 @@ def _from_state(path: Path, state: SessionState) -> Session:
         reserve=budget.reserve(state.authorization_usd) if state.reserve_usd is None else state.reserve_usd,
         baseline=state.baseline_usd,
         cycle=state.cycle,
+        sample=state.sample,
         simulated=state.simulated,
         readings=_in_order(
             _reading(path, f"readings.{number}.at", made.at, made.metered_usd, made.source or path.name)

@@ -35,6 +35,7 @@ class Options:
     ascii: bool = False
     mouse: bool | None = None
     panel: str | None = None
+    bindings: tuple[Binding, ...] = BINDINGS
 
 
 class KevApp(App[int]):
@@ -75,7 +76,7 @@ class KevApp(App[int]):
         self._complaint = ""
         self._palette = self._first_palette(themes.WITHOUT_COLOUR if without_colour else options.theme)
         self.ink = Ink(self._palette, ascii_only=options.ascii)
-        self.bindings_table: tuple[Binding, ...] = BINDINGS
+        self.bindings_table = options.bindings
         for binding in self.bindings_table:
             self.bind(",".join(binding.keys), binding.action, description=binding.verb, show=False)
         self._use(self._palette)

@@ -35,8 +35,8 @@ WITHIN = "In a panel"
 LOOKS = "Screen"
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding("details", ("enter",), "details", "Everything known of the row under the cursor", "screen.details", WITHIN,
-            footer=True),
+    Binding("details", ("enter",), "details", "Everything known of the row under the cursor, to read and copy",
+            "screen.details", WITHIN, footer=True),
     Binding("log", ("l",), "log", "The log of the trial under the cursor, from its end", "screen.log", WITHIN,
             footer=True),
     Binding("filter", ("slash",), "filter", "Show the trials that hold every word; !word leaves out",
@@ -56,7 +56,8 @@ BINDINGS: tuple[Binding, ...] = (
     Binding("panel_6", ("6",), "events", "Go to the events", "screen.jump('events')", PANELS),
     Binding("panel_7", ("7",), "leases", "Go to the leases", "screen.jump('leases')", PANELS),
     Binding("panel_8", ("8",), "attention", "Go to what needs attention", "screen.jump('attention')", PANELS),
-    Binding("panel_9", ("9",), "plot", "Go to the curves of the trial", "screen.jump('plot')", PANELS),
+    Binding("panel_9", ("9",), "plot", "Go to the curves of the trial; below 150 columns they take the screen",
+            "screen.jump('plot')", PANELS),
     Binding("up", ("up", "k"), "up", "One row up", "screen.move(-1)", WITHIN),
     Binding("down", ("down", "j"), "down", "One row down", "screen.move(1)", WITHIN),
     Binding("page_up", ("pageup",), "page up", "One page up", "screen.page(-1)", WITHIN),

@@ -53,14 +53,23 @@ def dashboard(target: "Target", arguments: argparse.Namespace) -> int:
     # Switched on again once the first Snapshot is shown; until then nothing that is made is garbage.
     gc.disable()
     from kevtui.app import Options, run
+    from kevtui.settings import BadSettings, read_settings
 
     def open_source() -> "Observer":
         # Only now: records are not loaded before the first frame.
         return open_observer(target, arguments)
 
+    try:
+        settings = read_settings()
+    except BadSettings as error:
+        for line in error.lines:
+            complain(line)
+        return exit_codes.USAGE
     # A terminal that is not told to be UTF-8 shows other characters for ours.
-    ascii_only = Output(sys.stdout, os.environ, ascii_only=arguments.ascii).ascii_only
-    options = Options(theme=arguments.theme, ascii=ascii_only, mouse=arguments.mouse)
+    ascii_only = Output(sys.stdout, os.environ, ascii_only=arguments.ascii or settings.ascii).ascii_only
+    options = Options(
+        theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings
+    )
     return run(open_source, title=target.title, options=options)
 
 

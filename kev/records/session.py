@@ -45,6 +45,8 @@ class SessionState(StrictRecord):
     """The state of one session, in our schema."""
 
     session: str
+    sample: bool = False
+    """True where the session is made up to show what one looks like."""
     simulated: bool = False
     """True where no real money is spent; every figure is then shown as simulated."""
     authorization_usd: Charge

@@ -119,7 +119,11 @@ def _money(money: Money) -> Fact:
         f"reserve {figures.money(money.reserve)}, headroom {figures.money(money.headroom)}, "
         f"authorization {figures.money(money.authorization)}"
     )
-    words += "" if money.committed_complete else "; committed is incomplete: a ledger could not be read"
+    words += (
+        ""
+        if money.committed_complete
+        else f"; committed is incomplete: {money.committed_note or 'a bound is not known'}"
+    )
     words += "; the reading is stale" if money.reading_stale else ""
     return Fact("money", "", words + ("; simulated" if money.simulated else ""), words)
 
@@ -131,7 +135,7 @@ def _study(study: Study) -> Fact:
             str(study.state),
             study.status_text and f'"{study.status_text}"',
             f"bound {figures.money(study.bound)}",
-            "settled" if study.settled else "",
+            "settled" if study.settled else "" if study.launched else "not launched",
         )
         if part
     )

@@ -67,7 +67,8 @@ def _head(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
 
 
 def _money(money: Money, paint: Paint) -> Iterator[Text]:
-    committed = "" if money.committed_complete else "incomplete: a ledger could not be read"
+    why = money.committed_note
+    committed = why if money.committed_complete else f"incomplete: {why or 'a bound is not known'}"
     of = f"of {_moment(money.reading_at)}"
     figured = [
         ("authorization", figures.money(money.authorization), ""),
@@ -78,16 +79,20 @@ def _money(money: Money, paint: Paint) -> Iterator[Text]:
         ("reserve", figures.money(money.reserve), ""),
         ("headroom", figures.money(money.headroom), ""),
         ("burn per hour", figures.money(money.burn_per_hour), ""),
-        ("exhausted in", figures.age(money.exhausted_in_s), "at this rate"),
+        ("exhausted in", figures.age(money.exhausted_in_s), money.exhaustion_note),
         ("AI gateway", figures.money(money.gateway_spent), f"of {figures.money(money.gateway_authorization)}"),
         ("reading is old", figures.age(money.reading_age_s), f"STALE, {of}" if money.reading_stale else of),
     ]
     # A figure that is not known is shown as such, never left out.
     known: list[Row] = [
-        (name, words, note if words != figures.MISSING else "not known") for name, words, note in figured
+        (name, words, note if words != figures.MISSING else _unknown(name, money)) for name, words, note in figured
     ]
     title = "Money (simulated)" if money.simulated else "Money"
     return paint.section(title, paint.table(("", ">", ""), known), note=f"from {money.source}" if money.source else "")
+
+
+def _unknown(name: str, money: Money) -> str:
+    return f"not known: {money.exhaustion_note}" if name == "exhausted in" and money.exhaustion_note else "not known"
 
 
 def _studies(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
@@ -109,7 +114,7 @@ def _study(study: Study, paint: Paint) -> Row:
         weights,
         figures.money(study.bound),
         figures.money(study.budget),
-        "settled" if study.settled else "counted",
+        "settled" if study.settled else "counted" if study.launched else "not launched",
     )
 
 

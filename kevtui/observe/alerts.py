@@ -79,7 +79,8 @@ def _of_money(money: Money) -> Iterator[Alert]:
         yield Alert(
             "overcommitted", Severity.CRITICAL, "money", f"committed past the limit by {shown_money(-money.headroom)}"
         )
-    if money.exhausted_in_s is not None and money.exhausted_in_s < 7200:
+    # From a stale reading it is history, and the reading has an alert of its own.
+    if money.exhausted_in_s is not None and money.exhausted_in_s < 7200 and not money.reading_stale:
         severity = Severity.CRITICAL if money.exhausted_in_s < 1800 else Severity.WARNING
         yield Alert(
             "exhaustion", severity, "money", f"exhausted in {shown_age(money.exhausted_in_s)} at this burn rate"
@@ -88,7 +89,7 @@ def _of_money(money: Money) -> Iterator[Alert]:
         text = f"the billing reading is {shown_age(money.reading_age_s)} old: spend may be higher by now"
         yield Alert("stale-reading", Severity.WARNING, "money", text)
     if not money.committed_complete:
-        text = "committed is incomplete: a ledger cannot be read, and its study may cost money"
+        text = f"committed is incomplete: {money.committed_note or 'a bound is not known'}, and that may cost money"
         yield Alert("committed-incomplete", Severity.CRITICAL, "money", text)
 
 

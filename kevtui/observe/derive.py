@@ -22,6 +22,9 @@ WATCH_INTERVAL_S = 120.0
 
 LEASE_LATE_S = 120.0
 LEASE_STALE_S = 900.0
+NONCE_GRACE_S = 600.0
+"""How long a new attempt may take to start and replace the lease of the one before it."""
+
 LEASE_AHEAD_S = 90.0
 """A stamp this far in the future cannot be a delay; half as much is within ordinary skew and the heartbeat's minute."""
 

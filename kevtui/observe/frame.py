@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from kev.errors import DamagedFile
 from kev.session import Session, parse_session, session_of_budget
 from kevtui.observe.money_view import Spending, spending
 from kevtui.observe.readout_view import absent_verdicts, view_verdict
-from kevtui.observe.scope import contexts_of, newest_spec_for, studies_in, unreadable_ledgers
+from kevtui.observe.scope import contexts_of, is_of_round, newest_spec_for, studies_in, unreadable_ledgers
 from kevtui.observe.snapshot import StageVerdict
 from kevtui.observe.sources import Sources
 from kevtui.observe.study_book import StudyContext
@@ -37,6 +38,10 @@ class Frame:
     verdicts: tuple[StageVerdict, ...]
     unreadable: int
     spending: Spending
+    gateway_spent: Decimal | None
+    """What the reads of hosted models cost by their own records, for where no state file says."""
+    sample: bool
+    """True where the state file or the spec says that it is made up; simulated money alone does not say so."""
 
 
 def read_frame(target: Target, sources: Sources) -> Frame:
@@ -61,6 +66,8 @@ def read_frame(target: Target, sources: Sources) -> Frame:
         verdicts=_view_verdicts(sources, number, spec, record),
         unreadable=unreadable_ledgers(target, sources, names, session) + hidden,
         spending=spending(session),
+        gateway_spent=sources.gateway_spent(lambda name: number is None or is_of_round(number, name)),
+        sample=bool((session and session.sample) or (spec and (spec.model_extra or {}).get("sample") is True)),
     )
 
 

@@ -29,6 +29,8 @@ class _Seen:
     lead_s: float | None = None
     """The remote stamp minus this clock, at the moment the stamp changed."""
     nonce: str | None = None
+    nonce_since: float = float("-inf")
+    """Monotonic: since when the ledger's newest entry has been another one, as far as we saw it change."""
     view: Lease | None = None
     due: float = 0.0
 
@@ -53,6 +55,8 @@ class LeaseBook:
             for trial, seen in self._seen.items():
                 nonce = nonce_of(trial)
                 if nonce != seen.nonce:
+                    if seen.nonce is not None:
+                        seen.nonce_since = self._sources.monotonic
                     seen.nonce, seen.due = nonce, 0.0
         now_unix, monotonic = self._sources.now_unix, self._sources.monotonic
         views = {}
@@ -60,6 +64,8 @@ class LeaseBook:
             if seen.view is None or monotonic >= seen.due:
                 view = _judge(trial, seen, now_unix=now_unix, monotonic=monotonic)
                 seen.due = monotonic + derive.until_coarser(max(0.0, monotonic - seen.since))
+                if monotonic < (ripe := seen.nonce_since + derive.NONCE_GRACE_S):
+                    seen.due = min(seen.due, ripe)
                 if view != seen.view:
                     seen.view = view
             if seen.view is not None:
@@ -104,10 +110,23 @@ def _judge(trial: str, seen: _Seen, *, now_unix: float, monotonic: float) -> Lea
         unchanged_s=derive.coarse(unchanged_s) if seen.changed else None,
         stamp_age_s=_stamp_age(now_unix - seen.heartbeat),
         skew_s=_skew(seen.lead_s),
-        nonce_matches=None if seen.nonce is None else lease.nonce == seen.nonce,
+        nonce_matches=_nonce_matches(seen, monotonic),
         attempt=lease.attempt,
         call=lease.call_id,
     )
+
+
+def _nonce_matches(seen: _Seen, monotonic: float) -> bool | None:
+    """Whether the ledger's newest attempt holds the lease; None where that cannot be known, or not yet.
+
+    An attempt is in the ledger before its container has started and taken the lease, so a new entry proves nothing
+    against the lease for a while.
+    """
+    if seen.nonce is None:
+        return None
+    if seen.record.nonce == seen.nonce:
+        return True
+    return None if monotonic - seen.nonce_since < derive.NONCE_GRACE_S else False
 
 
 def _stamp_age(age_s: float) -> float | None:

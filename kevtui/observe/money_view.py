@@ -13,9 +13,6 @@ from kevtui.observe.snapshot import Money, Study
 BURN_HOURS = 2.0
 """The burn rate is measured over the readings of this long before the newest, or over the last two."""
 
-BURN_VALID_S = 86_400.0
-"""With a reading older than this, how fast money went says nothing of when it will be gone."""
-
 Spending = tuple[tuple[datetime, Decimal], ...]
 
 
@@ -26,12 +23,14 @@ def view_money(
     unreadable: int,
     reads: Mapping[str, Decimal | None],
     readings: Spending,
+    gateway_spent: Decimal | None = None,
     now: datetime,
 ) -> Money:
     """The account at `now`.
 
     `unreadable`: ledgers that cannot be believed, each of which may cost money. `reads`: bounds of launched batches
     of reads that have not all landed, None where a bound is not known. `readings` as `spending` gives them.
+    `gateway_spent`: what the usage records of reads add up to, where the session does not say.
     """
     studies = list(studies)
     bounds = [*_bounds(session, studies), *_read_bounds(session, reads), *[None] * unreadable]
@@ -39,12 +38,19 @@ def view_money(
     if session is None:
         # A sum over nothing known is not a zero.
         launched = bool(bounds) or any(study.launched for study in studies)
-        return Money(committed=committed.usd if launched else None, committed_complete=committed.complete)
+        return Money(
+            committed=committed.usd if launched else None,
+            committed_complete=committed.complete,
+            committed_note=_on_committed(committed, unreadable, studies),
+            gateway_spent=gateway_spent,
+        )
     known = session.spent
     account = budget.Account(session.authorization, session.reserve, known.usd if known else None, committed)
     at = session.readings[-1].at if session.readings else None
     age_s = (now - at).total_seconds() if at else None
     burn = burn_per_hour(readings)
+    stale = age_s is not None and not 0 <= age_s <= budget.MAX_READING_AGE
+    exhausted_in_s, on_exhaustion = _exhausted_in(account.headroom, burn, stale=stale)
     return Money(
         authorization=session.authorization,
         baseline=session.baseline,
@@ -54,14 +60,16 @@ def view_money(
         reserve=session.reserve,
         headroom=account.headroom,
         committed_complete=committed.complete,
+        committed_note=_on_committed(committed, unreadable, studies),
         reading_at=at,
         reading_age_s=coarse(age_s),
-        reading_stale=age_s is not None and not 0 <= age_s <= budget.MAX_READING_AGE,
+        reading_stale=stale,
         source=session.source,
         simulated=session.simulated,
         burn_per_hour=burn,
-        exhausted_in_s=_exhausted_in(account.headroom, burn, age_s),
-        gateway_spent=session.gateway_spent,
+        exhausted_in_s=exhausted_in_s,
+        exhaustion_note=on_exhaustion,
+        gateway_spent=gateway_spent if session.gateway_spent is None else session.gateway_spent,
         gateway_authorization=session.gateway_authorization,
         readings=readings,
     )
@@ -116,7 +124,22 @@ def _read_bounds(session: Session | None, reads: Mapping[str, Decimal | None]) -
     yield from (bound for name, bound in reads.items() if name not in listed)
 
 
-def _exhausted_in(headroom: Decimal | None, burn: Decimal | None, age_s: float | None) -> float | None:
-    if headroom is None or burn is None or burn <= 0 or age_s is None or not 0 <= age_s <= BURN_VALID_S:
-        return None
-    return max(0.0, float(headroom / burn) * 3600)
+def _exhausted_in(headroom: Decimal | None, burn: Decimal | None, *, stale: bool) -> tuple[float | None, str]:
+    """(seconds from the newest reading on, what that rests on), or (None, why it is not known)."""
+    if burn is None:
+        return None, "a rate takes two readings"
+    if burn <= 0:
+        return None, "nothing was spent between the last readings"
+    if headroom is None:
+        return None, "the headroom is not known"
+    return max(0.0, float(headroom / burn) * 3600), "at the last known rate" if stale else "at this rate"
+
+
+def _on_committed(committed: budget.Committed, unreadable: int, studies: Iterable[Study]) -> str:
+    if unreadable:
+        return "a ledger cannot be read"
+    if not committed.complete:
+        return "the bound of running work is not known"
+    if committed.usd:
+        return ""
+    return "all settled" if any(study.settled for study in studies) else "nothing launched"

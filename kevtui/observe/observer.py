@@ -162,9 +162,17 @@ class Observer:
         leases = self._leases.update(changed, self._nonce_of if anew else None)
         held = {trial: lease for trial, lease in leases.items() if trial.partition("/")[0] in frame.contexts}
         studies = self._book.update(frame.names, frame.contexts, held, changed, now=now)
-        reads = self._reads.view(frame.spec, now_unix=sources.now_unix)
-        money = view_money(frame.session, studies, unreadable=frame.unreadable, now=now,
-                           reads=self._reads.bounds(frame.spec, reads), readings=frame.spending)  # fmt: skip
+        chosen = frame.readout.candidates.values() if frame.readout else ()
+        reads = self._reads.view(frame.spec, candidates={arm for arm in chosen if arm}, now_unix=sources.now_unix)
+        money = view_money(
+            frame.session,
+            studies,
+            unreadable=frame.unreadable,
+            reads=self._reads.bounds(frame.spec, reads),
+            readings=frame.spending,
+            gateway_spent=frame.gateway_spent,
+            now=now,
+        )
         watcher = view_watcher(studies, sources)
         events = self._view_events(studies, now)
         findings = self._findings()
@@ -178,7 +186,7 @@ class Observer:
             round=frame.round,
             spec=None if frame.spec_path is None else sources.shown(frame.spec_path),
             state_file=None if target.state is None else sources.shown(str(target.state)),
-            sample=bool(frame.session and frame.session.simulated),
+            sample=frame.sample,
             polling=self._changes.polling,
             money=money,
             studies=studies,
@@ -229,7 +237,14 @@ class Observer:
         shown = self._sources.shown
         logs = [Finding(shown(path), reason) for path, reason in self._book.findings()]
         journals = [Finding(shown(path), tail.finding) for path, tail in self._journals.items() if tail.finding]
-        return tuple(sorted([*self._sources.findings(), *logs, *journals], key=lambda finding: finding.path))
+        several = [Finding("runs", _none_taken(self._target.untaken))] if self._target.untaken else []
+        found = [*self._sources.findings(), *logs, *journals, *several]
+        return tuple(sorted(found, key=lambda finding: finding.path))
+
+
+def _none_taken(names: tuple[str, ...]) -> str:
+    listed = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return f"has the state files of {listed}; none was taken, so the money is not known: name one session"
 
 
 def _sections(snapshot: Snapshot) -> Iterator[tuple[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ class ReadsBook:
         self._logs: dict[str, tuple[Signature, LogTail, ReadLog]] = {}
         self._launches: dict[str, Launch] = {}
 
-    def view(self, spec: RoundSpec | None, *, now_unix: float) -> Reads:
+    def view(self, spec: RoundSpec | None, *, candidates: Collection[str] = (), now_unix: float) -> Reads:
         """The matrix of the round; empty without a spec."""
         if spec is None:
             return Reads()
@@ -34,7 +35,8 @@ class ReadsBook:
         for arm in spec.arms:
             for name, intent in self._sources.intents(spec.round, arm):
                 self._launches[name] = Launch(name, intent, tuple(self._logs_of(name)))
-        return view_reads(spec, has_rows=self._sources.has_rows, launches=self._launches.values(), now_unix=now_unix)
+        return view_reads(spec, has_rows=self._sources.has_rows, launches=self._launches.values(),
+                          candidates=candidates, now_unix=now_unix)  # fmt: skip
 
     def bounds(self, spec: RoundSpec | None, reads: Reads) -> dict[str, Decimal | None]:
         """Launch -> the most that its reads which have not landed can still cost."""

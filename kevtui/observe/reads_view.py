@@ -1,8 +1,8 @@
 """The reads matrix: which side has been read under which tag, by what lies on the disk."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from kev.records.intent import ReadIntent
@@ -63,9 +63,13 @@ def view_reads(
     *,
     has_rows: Callable[[str], bool],
     launches: Iterable[Launch],
+    candidates: Collection[str] = (),
     now_unix: float,
 ) -> Reads:
-    """Arms, then parents, by every tag that the rule reads. `has_rows` takes a directory such as `runs/r41-a-hard`."""
+    """Arms, then parents, by every tag that the rule reads, then by `<stage>/<tag>` of the confirmation stages.
+
+    `has_rows` takes a directory such as `runs/r41-a-hard`; `candidates` are the arms that the read-out chose.
+    """
     launches = list(launches)
     owners = [*spec.arms, *spec.parents]
     cells: list[ReadCell] = []
@@ -78,6 +82,16 @@ def view_reads(
             tags.setdefault(tag)
             cells.append(_cell(spec, owner, tag, directory, has_rows(directory), launches, now_unix))
     order = [tag for tag in spec.reads if tag in tags] + [tag for tag in tags if tag not in spec.reads]
+    known = {cell.directory for cell in cells}
+    for owner, column, tag, directory in _confirming(spec, candidates):
+        if directory in known:
+            continue
+        known.add(directory)
+        cell = _cell(spec, owner, tag, directory, has_rows(directory), launches, now_unix)
+        # Only the candidate of a size is confirmed; of another arm there is something to see only where it was read.
+        if owner in candidates or owner in spec.parents or cell.state is not ReadState.ABSENT:
+            cells.append(replace(cell, tag=column))
+            order += [] if column in order else [column]
     return Reads(owners=tuple(owners), tags=tuple(order), cells=tuple(cells))
 
 
@@ -101,6 +115,25 @@ def _sides(spec: RoundSpec) -> Iterator[tuple[str, Side, list[str]]]:
         if arm.parent in spec.parents and arm.parent not in seen:
             seen.add(arm.parent)
             yield arm.parent, parent_side(spec, name), both if spec.parents[arm.parent].pooled else tags
+
+
+def _confirming(spec: RoundSpec, candidates: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
+    """(owner, column, tag, directory) of every read of every confirmation stage, stage by stage."""
+    for stage_name, stage in spec.confirm.items():
+        tags: dict[str, None] = {}
+        for panel in stage.panels.values():
+            tags.update(dict.fromkeys(panel.reads))
+        if stage.unknowable:
+            tags.setdefault(stage.unknowable)
+        for name, arm in spec.arms.items():
+            sides = [(name, candidate_side(spec, name, stage))]
+            if name in candidates and arm.parent in spec.parents:
+                sides.append((arm.parent, parent_side(spec, name, stage)))
+            for owner, side in sides:
+                for tag in tags:
+                    directory = side.directory(tag)
+                    if directory is not None:
+                        yield owner, f"{stage_name}/{tag}", tag, directory
 
 
 def _cell(
@@ -128,7 +161,9 @@ def _cell(
 def timeout_of_cell(spec: RoundSpec, cell: ReadCell, launch: Launch | None) -> float:
     """Seconds that the read may run: its command's own timeout, else the registered one."""
     own_s = launch.timeout_s(cell.directory) if launch else None
-    return own_s or registered_timeout_s(spec, cell.owner, cell.tag)
+    stage, _, tag = cell.tag.rpartition("/")
+    at_stage_s = spec.confirm[stage].read_timeout if stage in spec.confirm else None
+    return own_s or at_stage_s or registered_timeout_s(spec, cell.owner, tag)
 
 
 def registered_timeout_s(spec: RoundSpec, owner: str, tag: str) -> float:

@@ -37,8 +37,13 @@ def studies_in(target: Target, sources: Sources, spec: RoundSpec | None, session
 
 
 def _is_known(name: str, sources: Sources, named: set[str]) -> bool:
-    # Of a study whose ledger never could be read and of which nothing else is known, there is only the finding.
-    return name in named or sources.spawn(name) is not None or any(sources.trial_directories(name))
+    # A ledger that cannot be read may stand for work that costs money: its study has a row too.
+    return (
+        name in named
+        or sources.spawn_damaged(name)
+        or bool(sources.spawn(name))
+        or any(sources.trial_directories(name))
+    )
 
 
 def contexts_of(
@@ -86,6 +91,11 @@ def unreadable_ledgers(target: Target, sources: Sources, names: list[str], sessi
 
 def _of_round(number: int) -> re.Pattern[str]:
     return re.compile(rf"r0*{number}(?!\d).*", re.DOTALL)
+
+
+def is_of_round(number: int, name: str) -> bool:
+    """Whether a study or a read in runs/ has the round in its name: `r31-9b-hard` of round 31."""
+    return _of_round(number).fullmatch(name) is not None
 
 
 def newest_spec_for(studies: set[str], sources: Sources) -> str | None:

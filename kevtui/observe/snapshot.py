@@ -81,6 +81,8 @@ class Money:
     reserve: Decimal | None = None
     headroom: Decimal | None = None
     committed_complete: bool = True
+    committed_note: str = ""
+    """Why the sum is no bound, or why it is zero: "a ledger cannot be read", "all settled", "nothing launched"."""
     reading_at: datetime | None = None
     reading_age_s: float | None = None
     reading_stale: bool = False
@@ -89,6 +91,8 @@ class Money:
     simulated: bool = False
     burn_per_hour: Decimal | None = None
     exhausted_in_s: float | None = None
+    exhaustion_note: str = ""
+    """What the figure rests on, "at the last known rate", or why there is none."""
     gateway_spent: Decimal | None = None
     gateway_authorization: Decimal | None = None
     readings: tuple[tuple[datetime, Decimal], ...] = ()

@@ -1,8 +1,9 @@
 """The files of one target by name: where each kind lies, its last good record, and how long it stood still."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -165,6 +166,16 @@ class Sources:
                 if intent is not None:
                     yield name.removesuffix(".json"), intent
 
+    def gateway_spent(self, wanted: Callable[[str], bool]) -> Decimal | None:
+        """The sum of what hosted models cost in the reads of runs/ whose names are `wanted`; None without any."""
+        costs: list[Decimal | None] = [
+            self.value(f"{self.runs}/{name}/usage.json", _read_cost)
+            for name in self.lister.children(self.runs)
+            if wanted(name) and "usage.json" in self.lister.files(f"{self.runs}/{name}")
+        ]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known, Decimal(0)) if known else None
+
     def has_rows(self, directory: str) -> bool:
         """Whether a read has landed; `directory` is relative to the root, as in a spec."""
         return "rows.json" in self.lister.files(f"{self.target.root}/{directory}")
@@ -214,6 +225,12 @@ def _read_lease(path: Path) -> "Lease":
     from kev.records.lease import Lease
 
     return _read_record(path, Lease)
+
+
+def _read_cost(path: Path) -> Decimal:
+    from kev.records.usage import Usage
+
+    return _read_record(path, Usage).estimated_usd
 
 
 def _read_intent(path: Path) -> "ReadIntent":

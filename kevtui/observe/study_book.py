@@ -54,6 +54,7 @@ class _StudyEntry:
     context: StudyContext = field(default_factory=StudyContext)
     trials: dict[str, _TrialEntry] = field(default_factory=dict)
     leases: dict[str, Lease] = field(default_factory=dict)
+    damaged: bool = False
     due: float = 0.0
 
 
@@ -126,10 +127,17 @@ class StudyBook:
         if entry is None:
             entry = self._entries[name] = _StudyEntry()
         spawn, watch = sources.spawn(name), sources.watch(name)
-        anew = fresh or spawn is not entry.spawn or watch is not entry.watch or context != entry.context
+        damaged = sources.spawn_damaged(name)
+        anew = (
+            fresh
+            or damaged != entry.damaged
+            or spawn is not entry.spawn
+            or watch is not entry.watch
+            or context != entry.context
+        )
         if entry.view and not anew and name not in moved and leases == entry.leases and sources.monotonic < entry.due:
             return entry.view
-        entry.spawn, entry.watch, entry.context = spawn, watch, context
+        entry.spawn, entry.watch, entry.context, entry.damaged = spawn, watch, context, damaged
         folders = dict(sources.trial_directories(name))
         trials = []
         for label in _labels(spawn, watch, context, folders):
@@ -144,7 +152,8 @@ class StudyBook:
         for gone in entry.trials.keys() - {trial.label for trial in trials}:
             del entry.trials[gone]
         entry.due = min((trial.due for trial in entry.trials.values()), default=_FOREVER)
-        study = view_study(name, tuple(trials), spawn=spawn, listed=context.listed, registered=context.registered)
+        study = view_study(name, tuple(trials), spawn=spawn, listed=context.listed, registered=context.registered,
+                           damaged=damaged)  # fmt: skip
         if study != entry.view:
             entry.view = study
         return entry.view or study

@@ -38,24 +38,34 @@ def view_study(
     spawn: SpawnRecord | None,
     listed: Work | None,
     registered: SpecStudy | None,
+    damaged: bool = False,
 ) -> Study:
-    """The study; figures from the ledger, else from the state file, else from the spec."""
+    """The study; figures from the ledger, else from the state file, else from the spec.
+
+    `damaged`: its ledger is there and cannot be read now. It may stand for calls that nobody knows of.
+    """
     state = study_state(trials, listed)
     bound: Decimal | None = (spawn.bound_usd if spawn else None) or (listed.bound if listed else None)
     timeout = (spawn.timeout if spawn else None) or (registered.timeout if registered else None)
     return Study(
         name=name,
         state=state,
-        status_text=listed.status if listed else "",
+        status_text=_in_words(spawn, listed, bound, damaged=damaged),
         gpu=(spawn.gpu if spawn else None) or (registered.gpu if registered else None),
         timeout_s=None if timeout is None else float(timeout),
         full_weight=spawn.full_ft if spawn else None,
         bound=bound,
         budget=registered.budget if registered else None,
-        settled=listed.settled if listed and spawn is None else is_settled(trials, state),
-        launched=spawn is not None or listed is not None,
+        settled=not damaged and (listed.settled if listed and spawn is None else is_settled(trials, state)),
+        launched=spawn is not None or damaged or (listed is not None and state is not TrialState.PLANNED),
         trials=trials,
     )
+
+
+def _in_words(spawn: SpawnRecord | None, listed: Work | None, bound: Decimal | None, *, damaged: bool) -> str:
+    if not damaged:
+        return listed.status if listed else ""
+    return "ledger damaged, bound unknown" if spawn is None and bound is None else "ledger damaged"
 
 
 def study_state(trials: tuple[Trial, ...], listed: Work | None) -> TrialState:

@@ -31,6 +31,8 @@ class Target:
     state: Path | None
     session: str | None
     round: int | None
+    untaken: tuple[str, ...] = ()
+    """Names of the sessions of which none was taken, because there are several."""
 
 
 def resolve(argument: str, *, root: Path | None, cwd: Path) -> Target:
@@ -44,7 +46,8 @@ def resolve(argument: str, *, root: Path | None, cwd: Path) -> Target:
     if root is not None and not _is_directory(root):
         raise NotFound(f"{root}: no such folder; --root takes the folder that holds runs/ and experiments/")
     home = (root or find_root(cwd)).absolute()
-    for path in (cwd / argument, home / argument):
+    # A root that was named is where a relative place is looked for first: `.` is then the root itself.
+    for path in (home / argument, cwd / argument) if root is not None else (cwd / argument, home / argument):
         if _is_directory(path):
             return _everything(_root_of_folder(path.resolve()))
         if _is_file(path):
@@ -146,7 +149,9 @@ def _everything(root: Path) -> Target:
     states = _states(root)
     # Which of several authorizations governs the spend cannot be guessed, so none is taken.
     state = next(iter(states.values())) if len(states) == 1 else None
-    return Target(root=root, title=root.name or str(root), spec=None, state=state, session=None, round=None)
+    untaken = tuple(states) if len(states) > 1 else ()
+    title = root.name or str(root)
+    return Target(root=root, title=title, spec=None, state=state, session=None, round=None, untaken=untaken)
 
 
 def _root_of_folder(folder: Path) -> Path:

@@ -174,8 +174,6 @@ def _note(facts: TrialFacts, state: TrialState) -> str:
             return f"network error, {watched.transient} in a row; it may still run"
         case TrialState.PENDING:
             return "spawn not confirmed"
-        case TrialState.DONE if facts.read_out:
-            return "read"
         case TrialState.DONE if watched is not None and watched.unmapped:
             return "no arm of the round has it"
         case TrialState.DONE if facts.read_out:

@@ -1,4 +1,4 @@
-"""Everything known of one trial, as text that can be selected and copied."""
+"""Everything known of one thing, as text that can be selected and copied."""
 
 from typing import ClassVar
 
@@ -120,7 +120,7 @@ def details_text(sections: list[tuple[str, Facts]]) -> Text:
 
 
 class DetailsScreen(ModalScreen[None]):
-    """Everything known of one trial. `y` copies all of it, the mouse selects parts, escape closes."""
+    """Sections of facts, such as all of one trial. `y` copies everything, the mouse selects parts, escape closes."""
 
     DEFAULT_CSS = """
     DetailsScreen { align: center middle; }
@@ -137,21 +137,20 @@ class DetailsScreen(ModalScreen[None]):
         Binding("k", "scroll_rows(-1)", "up", show=False),
     ]
 
-    def __init__(self, trial: Trial, lease: Lease | None, study: Study | None, *, ascii: bool = False) -> None:  # noqa: A002
+    def __init__(self, sections: list[tuple[str, Facts]], *, ascii: bool = False) -> None:  # noqa: A002
         # A scroll bar is drawn with half blocks.
         super().__init__(classes="ascii" if ascii else None)
         self._ascii = ascii
-        self._facts = describe(trial, lease, study)
+        self._facts = sections
 
     def compose(self) -> ComposeResult:
         with VerticalScroll():
             yield Static(self._text(), markup=False)
 
-    def show(self, trial: Trial, lease: Lease | None, study: Study | None) -> None:
+    def show(self, sections: list[tuple[str, Facts]]) -> None:
         """Replace what is shown, where it differs."""
-        facts = describe(trial, lease, study)
-        if facts != self._facts:
-            self._facts = facts
+        if sections != self._facts:
+            self._facts = sections
             self.query_one(Static).update(self._text())
 
     def action_copy(self) -> None:

@@ -301,16 +301,21 @@ class WatchScreen(Screen[None]):
         return next((trial for trial in trials if trial.id == key), None)
 
     def action_details(self) -> None:
-        from kevtui.screens.details import DetailsScreen
+        from kevtui.screens.details import DetailsScreen, describe
+        from kevtui.screens.facts_of import of_row
 
         if self.panel is not None and not isinstance(self.panel, StudiesPanel | LeasesPanel):
-            self.action_zoom()
+            known = of_row(self.snapshot, self.panel.id or "", self.panel.key) if self.snapshot else []
+            if known:
+                self.app.push_screen(DetailsScreen(known, ascii=self.ink.ascii_only))
+            else:
+                self.action_zoom()
             return
         trial = self._trial()
         if trial is None or self.snapshot is None:
             self.notify("No trial here: nothing more is known of it", timeout=3)
             return
-        self.app.push_screen(DetailsScreen(*_known(self.snapshot, trial), ascii=self.ink.ascii_only))
+        self.app.push_screen(DetailsScreen(describe(*_known(self.snapshot, trial)), ascii=self.ink.ascii_only))
 
     async def action_log(self) -> None:
         """Open the log of the trial, or close the log that is open."""

@@ -119,11 +119,13 @@ def _committed(pen: Pen, money: Money, *, short: bool = False) -> None:
         pen.add("≤ " if short else "committed ≤ ", Role.DIM).add(amount)
         if short:
             pen.add(" committed", Role.DIM)
+        elif money.committed_note:
+            pen.add(f", {money.committed_note}", Role.DIM)
         return
     # A ledger that cannot be read may cost money too, so the sum is a floor and no longer a bound.
     pen.add("committed ", Role.DIM).add(f"≥ {amount}", Role.WARN)
     if not short:
-        pen.add(" incomplete: a ledger cannot be read", Role.WARN)
+        pen.add(f" incomplete: {money.committed_note or 'a bound is not known'}", Role.WARN)
 
 
 def _overdrawn(money: Money) -> bool:
@@ -147,6 +149,8 @@ def _burn(pen: Pen, money: Money) -> None:
         if money.exhausted_in_s < SOON_S:
             role = Role.BAD if money.exhausted_in_s < VERY_SOON_S else Role.WARN
         pen.add(", exhausted in ", Role.DIM).add(figures.age(money.exhausted_in_s), role)
+        if money.exhaustion_note:
+            pen.add(f" {money.exhaustion_note}", Role.DIM)
 
 
 def _provenance(pen: Pen, money: Money, *, short: bool = False) -> None:

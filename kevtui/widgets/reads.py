@@ -39,7 +39,6 @@ class ReadsPanel(Panel):
 def legend(reads: Reads, view: View) -> Line:
     """Each sign with its word and how many there are, what is wrong first."""
     tally = Counter(cell.state for cell in reads.cells)
-    tally[ReadState.ABSENT] += len(reads.owners) * len(reads.tags) - len(reads.cells)
     there = [state for state in _LEGEND_ORDER if tally[state] > 0]
     pen = view.pen().gap(1 if view.narrow else 0)
     # Where all of it has no room, the two states that need no one's attention lose their numbers.
@@ -77,7 +76,11 @@ def _row(
     pen = view.pen().add(owner, width=name)
     for text, tag in zip(reads.tags, widths, strict=True):
         cell = cells.get((owner, text))
-        state = cell.state if cell else ReadState.ABSENT
+        if cell is None:
+            # Not registered for this arm: nobody waits for it.
+            pen.gap(1 + tag)
+            continue
+        state = cell.state
         pen.gap().add(f"{glyphs.READ[state]} {_remark(cell, tag - 2)}".rstrip(), ROLE[state], width=tag)
     return pen.line()
 

@@ -90,7 +90,7 @@ async def test_details_are_read_scrolled_and_copied_whole_and_hostile_text_stays
     app: App[None] = App()
     lease = Lease("r9-4b/trial-0", LeaseState.FRESH, unchanged_s=18.0, skew_s=-3.2, nonce_matches=False)
     async with app.run_test(size=(80, 24)) as pilot:
-        screen = DetailsScreen(TRIAL, lease, STUDY)
+        screen = DetailsScreen(describe(TRIAL, lease, STUDY))
         await app.push_screen(screen)
         text = text_of(app)
         for part in ("6.1 steps/min", "420 of 1,140", "18 s ago", "-3.2 s", "does not match", "$50.12", "07:52Z"):
@@ -98,7 +98,7 @@ async def test_details_are_read_scrolled_and_copied_whole_and_hostile_text_stays
         assert "[/bold]\\x1b[2J failed" in text
         await pilot.press("y")
         assert app.clipboard == text
-        screen.show(TRIAL, None, STUDY)
+        screen.show(describe(TRIAL, None, STUDY))
         assert "18 s ago" not in text_of(app)
         await pilot.press("escape")
         await pilot.pause()
@@ -109,7 +109,7 @@ async def test_details_are_read_scrolled_and_copied_whole_and_hostile_text_stays
 async def test_both_survive_any_size(size: tuple[int, int]) -> None:
     app: App[None] = App()
     async with app.run_test(size=size) as pilot:
-        await app.push_screen(DetailsScreen(TRIAL, None, None, ascii=True))
+        await app.push_screen(DetailsScreen(describe(TRIAL, None, None), ascii=True))
         await app.push_screen(HelpScreen(KEYS, ascii=True))
         await pilot.pause()
         assert text_of(app).isascii()

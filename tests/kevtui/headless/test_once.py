@@ -58,8 +58,13 @@ def test_money_shows_the_figures_and_says_what_is_not_known(snapshot: Snapshot) 
 
 
 def test_a_ledger_that_could_not_be_read_makes_the_committed_sum_incomplete(snapshot: Snapshot) -> None:
-    text = once.render(replace(snapshot, money=replace(snapshot.money, committed_complete=False)), file_output())
-    assert "committed, at most $50.12 incomplete: a ledger could not be read" in words(text)
+    text = once.render(
+        replace(
+            snapshot, money=replace(snapshot.money, committed_complete=False, committed_note="a ledger cannot be read")
+        ),
+        file_output(),
+    )
+    assert "committed, at most $50.12 incomplete: a ledger cannot be read" in words(text)
 
 
 def test_a_sample_and_its_money_are_called_what_they_are(snapshot: Snapshot) -> None:
