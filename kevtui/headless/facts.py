@@ -104,7 +104,7 @@ def _session(snapshot: Snapshot) -> Fact:
     if snapshot.sample:
         words = f"SAMPLE, made up: no such session ran; {words}"
     if snapshot.polling:
-        words += f"; polling: {snapshot.polling}"
+        words += f"; {snapshot.polling}"
     return Fact("session", snapshot.title, words, words)
 
 

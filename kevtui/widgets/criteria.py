@@ -12,6 +12,7 @@ from kevtui.widgets.state import VERDICT_ROLE
 VERDICT, _KIND, _NUMBER, _NEED, _INTERVAL = 11, 13, 9, 10, 20
 
 
+_NAME = "criterion"
 _SHORT_KIND = 9
 _SHORT = {"calibration": "calibr."}
 _SIGN = {"<=": "≤", ">=": "≥"}
@@ -28,7 +29,8 @@ class Columns:
 
     @classmethod
     def fit(cls, criteria: list[Criterion], width: int) -> "Columns":
-        wanted = max((len(criterion.name) for criterion in criteria), default=9)
+        wanted = max((len(criterion.name) for criterion in criteria), default=0)
+        wanted = max(wanted, len(_NAME))
         name = min(wanted, 24)
         left = width - VERDICT - _SHORT_KIND - name - 1 - _NUMBER - 1 - _NEED
         kind = _KIND if left >= _KIND - _SHORT_KIND else _SHORT_KIND
@@ -39,13 +41,13 @@ class Columns:
         has_operands = any(c.candidate is not None or c.parent is not None for c in criteria)
         operands = has_operands and left >= 3 * _NUMBER
         left -= 3 * _NUMBER if operands else 0
-        return cls(max(8, min(wanted, name + left)), kind, operands, interval)
+        return cls(max(len(_NAME), min(wanted, name + left)), kind, operands, interval)
 
 
 def heading(columns: Columns, view: View, indent: int = 0) -> Line:
     pen = view.pen().gap(indent).add("verdict", Role.DIM, width=VERDICT)
     pen.add("kind", Role.DIM, width=columns.kind)
-    pen.add("criterion", Role.DIM, width=columns.name).gap()
+    pen.add(_NAME, Role.DIM, width=columns.name).gap()
     pen.add("value", Role.DIM, width=_NUMBER, right=True).gap().add("needs", Role.DIM, width=_NEED)
     if columns.operands:
         for title in ("candidate", "parent", "Δ"):

@@ -10,7 +10,7 @@ from kevtui.widgets.painting import Painting, Row, View
 from kevtui.widgets.panel import Panel
 from kevtui.widgets.state import LEASE_ROLE
 
-_STATE, _AGE, _NONCE = 14, 7, 8
+_STATE, _AGE, _NONCE, _SKEW = 14, 7, 8, 6
 
 
 class LeasesPanel(Panel):
@@ -31,8 +31,11 @@ class LeasesPanel(Panel):
 
     def _head(self, name: int, view: View) -> tuple[Line, ...]:
         pen = view.pen().add("trial", Role.DIM, width=name).gap(2).add("state", Role.DIM, width=_STATE)
-        pen.add("beat", Role.DIM, width=_AGE, right=True).gap().add("stamp", Role.DIM, width=_AGE, right=True).gap(2)
-        return (pen.add("nonce", Role.DIM, width=_NONCE).add("skew", Role.DIM, width=6, right=True).line(),)
+        pen.add("beat", Role.DIM, width=_AGE, right=True)
+        if _has_stamp(name, view):
+            pen.gap().add("stamp", Role.DIM, width=_AGE, right=True)
+        pen.gap(2)
+        return (pen.add("nonce", Role.DIM, width=_NONCE).add("skew", Role.DIM, width=_SKEW, right=True).line(),)
 
 
 def _painter(lease: Lease, name: int, view: View) -> Callable[[], Line]:
@@ -40,8 +43,10 @@ def _painter(lease: Lease, name: int, view: View) -> Callable[[], Line]:
         role = LEASE_ROLE[lease.state]
         pen = view.pen().add(lease.trial, width=name).gap(2)
         pen.add(f"{glyphs.LEASE[lease.state]} {lease.state}", role, width=_STATE)
-        pen.add(figures.age(lease.unchanged_s), width=_AGE, right=True).gap()
-        pen.add(figures.age(lease.stamp_age_s), Role.DIM, width=_AGE, right=True).gap(2)
+        pen.add(figures.age(lease.unchanged_s), width=_AGE, right=True)
+        if _has_stamp(name, view):
+            pen.gap().add(figures.age(lease.stamp_age_s), Role.DIM, width=_AGE, right=True)
+        pen.gap(2)
         match lease.nonce_matches:
             case True:
                 pen.add("ok", Role.GOOD, width=_NONCE)
@@ -49,9 +54,14 @@ def _painter(lease: Lease, name: int, view: View) -> Callable[[], Line]:
                 pen.add("FOREIGN", Role.BAD, width=_NONCE)
             case None:
                 pen.add(figures.MISSING, Role.DIM, width=_NONCE)
-        return pen.add(_skew(lease.skew_s), Role.DIM, width=6, right=True).line()
+        return pen.add(_skew(lease.skew_s), Role.DIM, width=_SKEW, right=True).line()
 
     return paint
+
+
+def _has_stamp(name: int, view: View) -> bool:
+    """Whether there is room for what the details tell too, without cutting the columns to its right."""
+    return view.width >= name + 2 + _STATE + _AGE + 1 + _AGE + 2 + _NONCE + _SKEW
 
 
 def _skew(seconds: float | None) -> str:

@@ -28,7 +28,7 @@ class ReadsPanel(Panel):
         reads = snapshot.reads
         cells = {(cell.owner, cell.tag): cell for cell in reads.cells}
         name = min(max((len(owner) for owner in reads.owners), default=4), max(6, view.width // 4))
-        tags = tag_widths(reads, view.width - name)
+        tags = tag_widths(reads, view.width - name - (1 if view.narrow else 0))
         rows = [Row.of(_row(owner, reads, cells, name, tags, view), owner) for owner in reads.owners]
         return Painting(rows, (legend(reads, view), _tags(reads, name, tags, view)))
 
@@ -64,7 +64,7 @@ def tag_widths(reads: Reads, room: int) -> list[int]:
 
 
 def _tags(reads: Reads, name: int, widths: list[int], view: View) -> Line:
-    pen = view.pen().add("arm", Role.DIM, width=name)
+    pen = view.pen().gap(1 if view.narrow else 0).add("arm", Role.DIM, width=name)
     for text, tag in zip(reads.tags, widths, strict=True):
         pen.gap().add(text, Role.DIM, width=tag)
     return pen.line()
@@ -73,7 +73,7 @@ def _tags(reads: Reads, name: int, widths: list[int], view: View) -> Line:
 def _row(
     owner: str, reads: Reads, cells: dict[tuple[str, str], ReadCell], name: int, widths: list[int], view: View
 ) -> Line:
-    pen = view.pen().add(owner, width=name)
+    pen = view.pen().gap(1 if view.narrow else 0).add(owner, width=name)
     for text, tag in zip(reads.tags, widths, strict=True):
         cell = cells.get((owner, text))
         if cell is None:
