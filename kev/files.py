@@ -15,7 +15,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +52,23 @@ def write_atomic(path: Path, data: bytes) -> None:
     """Replace `path` by `data`, wholly or not at all. Raises OSError, with `path` untouched."""
     temporary = _write_sibling(path, data)
     try:
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _flush_directory(path.parent)
+
+
+def write_through(path: Path, write: Callable[[Path], object]) -> None:
+    """Replace `path`, wholly or not at all, by what `write` puts into the temporary file it is given.
+
+    For content too large to be held in memory twice. Raises what `write` raises, with `path` untouched.
+    """
+    temporary = _write_sibling(path, b"")
+    try:
+        write(temporary)
+        _flush_file(temporary)
+        temporary.chmod(0o644)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -154,6 +171,14 @@ def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def _flush_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _flush_directory(directory: Path) -> None:

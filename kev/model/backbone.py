@@ -1,0 +1,123 @@
+"""Any transformers decoder as the backbone: loaded from local files, without its vocabulary head."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor, nn
+
+from kev import files
+from kev.errors import DamagedFile, Refused
+from kev.model.batch import Batch
+from kev.model.mask import additive_mask, visible_keys
+from kev.text import shorten, visible
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+STORED = "stored"
+
+MASKABLE = frozenset({"full_attention", "sliding_attention", "attention"})
+"""Kinds of layers that read a mask of ours as it is meant. Recurrent ones carry a state past every mask."""
+
+
+def load_backbone(directory: Path, *, dtype: str = "fp32", attention: str = "sdpa") -> nn.Module:
+    """The decoder whose `config.json` and weights lie in `directory`; no remote code is run and nothing fetched.
+
+    `dtype` is fp32, bf16, fp16, or `stored` for that of the files. Raises NotFound, DamagedFile, or Refused for an
+    architecture that transformers does not know.
+    """
+    config = read_config(directory)
+    transformers.utils.logging.disable_progress_bar()
+    multimodal = config.get_text_config() is not config
+    # A model of several senses is opened as the language model in it.
+    loader: Any = transformers.AutoModelForCausalLM if multimodal else transformers.AutoModel
+    try:
+        model, report = loader.from_pretrained(
+            directory,
+            config=config,
+            dtype="auto" if dtype == STORED else DTYPES[dtype],
+            attn_implementation=attention,
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise DamagedFile(directory, f"no backbone loads from it: {_reason(error)}") from None
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise DamagedFile(directory, f"{len(missing)} weights are not in its files, {missing[0]} the first")
+    backbone: nn.Module = model.model if multimodal else model
+    return backbone
+
+
+def build_backbone(config: Any, *, dtype: str = "fp32", attention: str = "sdpa") -> nn.Module:
+    """A decoder of `config` with fresh weights from torch's current random stream."""
+    backbone: nn.Module = transformers.AutoModel.from_config(
+        copy.deepcopy(config), dtype=DTYPES[dtype], attn_implementation=attention
+    )
+    return backbone
+
+
+def read_config(directory: Path) -> Any:
+    """The configuration in `directory`. Raises NotFound, DamagedFile or Refused."""
+    path = directory / "config.json"
+    content = files.read_json(path)
+    if not isinstance(content, dict) or not isinstance(content.get("model_type"), str):
+        raise DamagedFile(path, "does not say its model_type")
+    try:
+        return transformers.AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Refused(f"{path}: {_reason(error)}") from None
+
+
+def layer_kinds(config: Any) -> set[str]:
+    """The kinds of layers a configuration names; empty where every layer is ordinary attention."""
+    text = config.get_text_config()
+    kinds = getattr(text, "layer_types", None) or getattr(text, "layers_block_type", None) or ()
+    return set(kinds)
+
+
+def is_hybrid(config: Any) -> bool:
+    """Whether recurrence lets a token reach what a mask hides, so that every question needs a row of its own."""
+    return bool(layer_kinds(config) - MASKABLE)
+
+
+def last_states(backbone: Any, batch: Batch) -> Tensor:
+    """The backbone's final, normed states [B, L, d] of a batch in either form."""
+    mask = _row_mask(batch) if batch.seg is None else _packed_mask(backbone, batch)
+    states: Tensor = backbone(
+        input_ids=batch.ids, position_ids=batch.pos, attention_mask=mask, use_cache=False
+    ).last_hidden_state
+    return states
+
+
+def _row_mask(batch: Batch) -> Tensor | None:
+    # Without padding no mask at all is needed, and the fastest causal kernels apply.
+    if batch.tokens == batch.padded_tokens:
+        return None
+    index = torch.arange(batch.ids.shape[1], device=batch.ids.device)
+    return (index < batch.lengths[:, None]).long()
+
+
+def _packed_mask(backbone: Any, batch: Batch) -> Tensor | dict[str, Tensor]:
+    assert batch.seg is not None
+    device = batch.ids.device.type
+    autocast = torch.is_autocast_enabled(device)
+    dtype = torch.get_autocast_dtype(device) if autocast else backbone.dtype
+    allowed = visible_keys(batch.seg, batch.opt)
+    full = additive_mask(allowed, dtype)
+    if "sliding_attention" not in layer_kinds(backbone.config):
+        return full
+    # Distance is that of positions: a branch begins right behind the state wherever it lies in the packed record.
+    window = backbone.config.get_text_config().sliding_window
+    near = (batch.pos[:, :, None] - batch.pos[:, None, :]).abs() < window
+    own = torch.eye(batch.ids.shape[1], dtype=torch.bool, device=batch.ids.device)
+    return {"full_attention": full, "sliding_attention": additive_mask(allowed & near | own, dtype)}
+
+
+def _reason(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return shorten(visible(lines[0] if lines else type(error).__name__), 200)

@@ -1,0 +1,107 @@
+"""Which files a checkpoint directory consists of, and whether they are all there."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from kev import files
+from kev.checkpoint import HEAD, Head
+from kev.errors import DamagedFile
+
+ADAPTER_CONFIG = "adapter_config.json"
+ADAPTER = "adapter_model.safetensors"
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+MAX_HEADER = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """An adapter on a base, or full weights; `weights` are its files in order of name."""
+
+    kind: Literal["lora", "full"]
+    weights: tuple[Path, ...]
+
+    @property
+    def sha256(self) -> str:
+        """The adapter file's hash, or that of the lines `name:hash` of all shards."""
+        hashes = [f"{path.name}:{_file_sha256(path)}" for path in self.weights]
+        if self.kind == "lora":
+            return hashes[0].partition(":")[2]
+        return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+
+
+def find_layout(directory: Path, head: Head) -> Layout:
+    """The layout of the checkpoint in `directory`, whose head is `head`.
+
+    Raises DamagedFile where files are missing, torn, or not those that the head speaks of.
+    """
+    layout = _found(directory)
+    said = head.get("weights")
+    if layout.kind != said:
+        raise DamagedFile(directory, f"its files are those of {layout.kind} weights, its {HEAD} speaks of {said}")
+    for path in layout.weights:
+        _check_whole(path)
+    return layout
+
+
+def find_weights(directory: Path) -> tuple[Path, ...]:
+    """The files of full weights in `directory`, in order of name; none where there are none.
+
+    A single file counts before an index, as everywhere; what else lies there is an older save. Raises DamagedFile for
+    a shard that the index names and that is not there.
+    """
+    single = directory / WEIGHTS
+    if single.is_file():
+        return (single,)
+    index = directory / INDEX
+    if not index.is_file():
+        return ()
+    content = files.read_json(index)
+    table = content.get("weight_map") if isinstance(content, dict) else None
+    if not isinstance(table, dict) or not all(isinstance(name, str) for name in table.values()):
+        raise DamagedFile(index, "does not say which file holds which weights")
+    names = sorted(set(table.values()))
+    for name in names:
+        if Path(name).name != name:
+            raise DamagedFile(index, f"names a file outside its directory: {name}")
+        if not (directory / name).is_file():
+            raise DamagedFile(directory / name, f"missing, though {INDEX} names it")
+    return tuple(directory / name for name in names)
+
+
+def _found(directory: Path) -> Layout:
+    adapter = directory / ADAPTER
+    described = (directory / ADAPTER_CONFIG).is_file()
+    if described and adapter.is_file():
+        return Layout("lora", (adapter,))
+    weights = find_weights(directory) if (directory / CONFIG).is_file() else ()
+    if weights:
+        return Layout("full", weights)
+    if described:
+        raise DamagedFile(adapter, f"missing, though {ADAPTER_CONFIG} is there")
+    raise DamagedFile(directory, f"holds neither an adapter ({ADAPTER}) nor full weights ({CONFIG}, {WEIGHTS})")
+
+
+def _check_whole(path: Path) -> None:
+    """Refuse a safetensors file whose header and length disagree, before anything maps it."""
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if size < 8 or length > min(size, MAX_HEADER):
+            raise DamagedFile(path, "not a safetensors file, or cut short in its header")
+        try:
+            header = json.loads(stream.read(length))
+            end = max((entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"), default=0)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+            raise DamagedFile(path, "its header is not that of a safetensors file") from None
+    if size != 8 + length + end:
+        raise DamagedFile(path, f"{size:,} bytes where its header asks for {8 + length + end:,}")
+
+
+def _file_sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
