@@ -10,21 +10,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kev import files
-from kev.data.record import DataRecord
+from kev.baseline import read_records
 from kev.data.render import render
-from kev.errors import KevError, NotFound, UsageError
+from kev.errors import KevError, UsageError
+from kev.suite import open_suite
 
 
 def texts_of(suite: Path) -> Iterator[str]:
     """Everything that a model reads of a suite's training records."""
-    path = next(
-        (suite / f"{name}.jsonl" for name in ("train", "development") if (suite / f"{name}.jsonl").is_file()), None
-    )
-    if path is None:
-        raise NotFound(f"{suite}: neither train.jsonl nor development.jsonl, whose texts the tokenizer is trained on")
-    for value in files.read_json_lines(path):
-        record = DataRecord.model_validate(value)
+    for record in read_records(open_suite(suite), "train"):
         yield render(record.state)
         for question in record.questions.values():
             yield from (render(question.instructions), *question.options)

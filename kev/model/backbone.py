@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from kev import files
 from kev.errors import DamagedFile, Refused
 from kev.model.batch import Batch
+from kev.model.layout import ADAPTER_CONFIG
 from kev.model.mask import additive_mask, visible_keys
 from kev.text import shorten, visible
 
@@ -28,6 +29,9 @@ def load_backbone(directory: Path, *, dtype: str = "fp32", attention: str = "sdp
     `dtype` is fp32, bf16, fp16, or `stored` for that of the files. Raises NotFound, DamagedFile, or Refused for an
     architecture that transformers does not know.
     """
+    if (directory / ADAPTER_CONFIG).exists():
+        # transformers follows it, wherever it leads, and adds what it finds to the weights.
+        raise Refused(f"{directory / ADAPTER_CONFIG}: left beside full weights, which are meant without it; remove it")
     config = read_config(directory)
     transformers.utils.logging.disable_progress_bar()
     multimodal = config.get_text_config() is not config

@@ -379,3 +379,18 @@ def test_waiting_for_a_lock_ends_when_it_is_given_back(tmp_path: Path) -> None:
         order.append("holder")
     waiter.join()
     assert order == ["holder", "waiter"]
+
+
+def test_what_a_writer_puts_into_its_temporary_replaces_the_file_wholly_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "weights"
+    files.write_through(path, lambda temporary: temporary.write_bytes(b"first"))
+    assert path.read_bytes() == b"first" and path.stat().st_mode & 0o777 == 0o644
+
+    def fail(temporary: Path) -> None:
+        temporary.write_bytes(b"half")
+        raise OSError("the device is full")
+
+    with pytest.raises(OSError, match="full"):
+        files.write_through(path, fail)
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
