@@ -91,19 +91,16 @@ def is_hybrid(config: Any) -> bool:
 
 def last_states(backbone: Any, batch: Batch) -> Tensor:
     """The backbone's final, normed states [B, L, d] of a batch in either form."""
-    mask = _row_mask(batch) if batch.seg is None else _packed_mask(backbone, batch)
+    if batch.seg is None:
+        # Padding lies on the right, where nothing causal sees it, and rows count their positions from 0: so neither
+        # is told, and the fastest causal kernels apply.
+        mask = positions = None
+    else:
+        mask, positions = _packed_mask(backbone, batch), batch.pos
     states: Tensor = backbone(
-        input_ids=batch.ids, position_ids=batch.pos, attention_mask=mask, use_cache=False
+        input_ids=batch.ids, position_ids=positions, attention_mask=mask, use_cache=False
     ).last_hidden_state
     return states
-
-
-def _row_mask(batch: Batch) -> Tensor | None:
-    # Without padding no mask at all is needed, and the fastest causal kernels apply.
-    if batch.tokens == batch.padded_tokens:
-        return None
-    index = torch.arange(batch.ids.shape[1], device=batch.ids.device)
-    return (index < batch.lengths[:, None]).long()
 
 
 def _packed_mask(backbone: Any, batch: Batch) -> Tensor | dict[str, Tensor]:

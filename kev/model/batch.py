@@ -28,7 +28,6 @@ class Batch:
 
     ids: Tensor
     pos: Tensor
-    lengths: Tensor
     seg: Tensor | None
     opt: Tensor | None
     decide: Tensor
@@ -77,7 +76,6 @@ def collate(encodings: Sequence[Encoding], *, rows: bool = False) -> Batch:
     return Batch(
         ids=_padded([ids for ids, _ in sequences], width, 0),
         pos=_padded([pos for _, pos in sequences], width, 0),
-        lengths=torch.from_numpy(lengths),
         seg=_padded([encoding.seg for encoding in packed], width, PADDING_SEGMENT) if packed else None,
         opt=_padded([encoding.opt for encoding in packed], width, OUTSIDE_OPTIONS) if True in isolated else None,
         decide=_joined([place.decide(width) + start for place, start in zip(places, first, strict=True)]),

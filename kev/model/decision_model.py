@@ -16,6 +16,9 @@ from kev.model.context import ROW_PASS_TOKENS
 from kev.model.encoding import Encoder, Encoding
 from kev.model.head import PointerHead, Scores
 
+CPU_PASS_TOKENS = 4_096
+"""Padded tokens of one pass on a CPU, where larger ones leave its caches and are slower."""
+
 
 class DecisionModel(nn.Module):
     """Scores the options of typed questions.
@@ -76,21 +79,21 @@ class DecisionModel(nn.Module):
         return cast(Scores, self.head(last_states(self.backbone, batch), batch))
 
     @torch.inference_mode()
-    def score(self, encodings: Sequence[Encoding], *, pass_tokens: int = ROW_PASS_TOKENS) -> list[list[Tensor]]:
+    def score(self, encodings: Sequence[Encoding], *, pass_tokens: int | None = None) -> list[list[Tensor]]:
         """For every record, one fp32 tensor of logits a question, on the CPU, at the model's temperature.
 
-        Records of similar length share a pass of at most `pass_tokens` padded tokens. A record read as rows is divided
+        Records of similar length share a pass of at most `pass_tokens` padded tokens, by default what suits the
+        device. A record read as rows is divided
         among passes where its rows are too many for one; a single sequence that is longer has a pass to itself.
         """
+        budget = pass_tokens or (CPU_PASS_TOKENS if self.device.type == "cpu" else ROW_PASS_TOKENS)
         training = self.training
         self.eval()
         try:
             scored: list[list[Tensor]] = [[] for _ in encodings]
-            parts = [
-                part for index, encoding in enumerate(encodings) for part in self._parts(index, encoding, pass_tokens)
-            ]
+            parts = [part for index, encoding in enumerate(encodings) for part in self._parts(index, encoding, budget)]
             pieces: dict[tuple[int, int], list[Tensor]] = {}
-            for group in _passes(parts, pass_tokens):
+            for group in _passes(parts, budget):
                 scores = self(self.collate([part.encoding for part in group], rows=group[0].rows))
                 questions = iter(Scores(scores.logits.cpu(), scores.option_counts.cpu()).ragged())
                 for part in group:

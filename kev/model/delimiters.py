@@ -27,39 +27,37 @@ The first family that a tokenizer has in full is used; released checkpoints are 
 
 _SPECIAL_FORM = re.compile(r"<\|(\w+)\|>")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_OTHER_FORM = re.compile("|".join(re.escape(name) for family in FAMILIES for name in family if "|" not in name))
 BROKEN_BAR = "\N{BROKEN BAR}"
+OTHER_BRACKET = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def neutralise(text: str) -> str:
-    """`text` with everything that a tokenizer could take for a delimiter written so that it cannot.
+    """`text` with `<|name|>` written with broken bars, as released models saw it in training.
 
-    `<|name|>` gets broken bars, as released models saw in training; a delimiter of another form gets another bracket.
     Halves of surrogate pairs, which no tokenizer takes, become the replacement character.
     """
-    text = _LONE_SURROGATE.sub(REPLACEMENT, text)
-    text = _SPECIAL_FORM.sub(rf"<{BROKEN_BAR}\1{BROKEN_BAR}>", text)
-    return _OTHER_FORM.sub(lambda match: f"\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}{match.group()[1:]}", text)
+    return _SPECIAL_FORM.sub(rf"<{BROKEN_BAR}\1{BROKEN_BAR}>", _LONE_SURROGATE.sub(REPLACEMENT, text))
 
 
 @dataclass(frozen=True, slots=True)
 class Delimiters:
-    """Token ids of the five roles."""
+    """Token ids of the five roles, and the texts that stand for them."""
 
     state: int
     question: int
     option_open: int
     option_close: int
     decide: int
+    names: tuple[str, str, str, str, str] = FAMILIES[0]
 
     @classmethod
     def find(cls, token_id: Callable[[str], int | None], where: str) -> Self:
         """The delimiters of a tokenizer that maps a token to its id or None. Raises Refused, naming `where`."""
         for family in FAMILIES:
-            ids = [found for name in family if (found := token_id(name)) is not None]
-            if len(ids) == len(family):
-                return cls(*ids)
+            match [token_id(name) for name in family]:
+                case [int(state), int(question), int(option_open), int(option_close), int(decide)]:
+                    return cls(state, question, option_open, option_close, decide, family)
         wanted = " ".join(FAMILIES[0])
         raise Refused(f"{where}: its tokenizer has no set of delimiter tokens; add these as special tokens: {wanted}")
 
@@ -67,3 +65,10 @@ class Delimiters:
     def ids(self) -> tuple[int, ...]:
         """All five, in role order."""
         return (self.state, self.question, self.option_open, self.option_close, self.decide)
+
+    def neutralise(self, text: str) -> str:
+        """`text` with everything that a tokenizer could take for one of these delimiters written so that it cannot."""
+        text = neutralise(text)
+        for name in self.names:
+            text = text.replace(name, OTHER_BRACKET + name[1:])
+        return text

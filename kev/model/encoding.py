@@ -22,7 +22,7 @@ from kev.data.record import DataRecord
 from kev.data.render import render
 from kev.errors import DamagedFile, NotFound, Refused
 from kev.model.context import TRAINING, Context, ContextOverflow
-from kev.model.delimiters import Delimiters, neutralise
+from kev.model.delimiters import Delimiters
 
 STATE_SEGMENT = 0
 OUTSIDE_OPTIONS = -1
@@ -208,7 +208,7 @@ class Encoder:
         return _Branch(ids, first_option, closes)
 
     def _tokens(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer.encode(neutralise(text), add_special_tokens=False).ids
+        ids: list[int] = self.tokenizer.encode(self.delimiters.neutralise(text), add_special_tokens=False).ids
         if not set(self.delimiters.ids).isdisjoint(ids):
             # Not reachable with the tokenizers known; a model must never read what a text claims to be a delimiter.
             raise Refused("the tokenizer makes a delimiter out of plain text; it cannot be used with this model")

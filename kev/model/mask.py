@@ -11,7 +11,7 @@ def visible_keys(seg: Tensor, opt: Tensor | None = None) -> Tensor:
 
     A token sees what lies before it in the state and in its own segment. With `opt`, the option indices of isolated
     options, a token of an option sees no other option of its question; the decide token sees them all.
-    Nothing sees padding but itself, and every token sees itself, so that no row is empty.
+    Nothing sees padding, but every token sees itself, so that no row is empty.
     """
     length = seg.shape[1]
     query, key = seg[:, :, None], seg[:, None, :]

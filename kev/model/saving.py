@@ -64,7 +64,7 @@ def contents_of(
         raise Refused("the adapter is merged into the weights and cannot be saved again; load with merge=False")
     if weights is None:
         weights = adapter_weights(backbone) if adapted else backbone.state_dict()
-    config = adapter_config(backbone, model.values.base) if adapted else _backbone_config(backbone)
+    config = adapter_config(backbone, model.values.base) if adapted else _backbone_config(backbone, weights)
     head = {name: _on_cpu(tensor, copied=True) for name, tensor in model.head.state_dict().items()}
     values = {**(extra or {}), **model.values.values, "head": head, "temperature": model.temperature}
     values.update({key: value for key, value in (extra or {}).items() if key not in KNOWN})
@@ -132,10 +132,11 @@ def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     files.write_through(path, lambda temporary: save_file(whole, temporary, metadata={"format": "pt"}))
 
 
-def _backbone_config(backbone: Any) -> dict[str, Any]:
+def _backbone_config(backbone: Any, weights: Mapping[str, Tensor]) -> dict[str, Any]:
     config = copy.deepcopy(backbone.config)
-    config.architectures = [type(backbone).__name__]
-    config.dtype = backbone.dtype
+    config.architectures = [type(backbone).__name__.removeprefix("FSDP")]
+    # What is saved counts: a trainer may hold in fp32 what it hands over rounded.
+    config.dtype = next((tensor.dtype for tensor in weights.values()), backbone.dtype)
     return cast("dict[str, Any]", json.loads(config.to_json_string()))
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import torch
+from comparing import answers, close, contents, disturbed, equal
 from safetensors.torch import load_file, save_file
-from torch import Tensor
 
 from kev.checkpoint import Head, read_head, read_twin, write_head
 from kev.errors import DamagedFile, NotFound, Refused
@@ -19,30 +19,6 @@ from kev.model.layout import find_layout
 from kev.model.loading import load_checkpoint, new_model
 from kev.model.saving import contents_of, save_checkpoint, write_checkpoint
 from kev.model.settings import Settings
-from tests.kev.model.asking import LEVEL, STATE, TEAM, URGENT
-
-
-def answers(model: DecisionModel) -> list[Tensor]:
-    encoding = model.encoder.encode(STATE, [TEAM, URGENT, LEVEL])
-    return model.score([encoding])[0]
-
-
-def disturbed(model: DecisionModel) -> DecisionModel:
-    """Every trained weight moved, so that a fresh adapter is no longer the same as none."""
-    torch.manual_seed(1)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.requires_grad:
-                parameter.add_(torch.randn_like(parameter) * 0.05)
-    return model
-
-
-def equal(left: list[Tensor], right: list[Tensor]) -> bool:
-    return all(torch.equal(a, b) for a, b in zip(left, right, strict=True))
-
-
-def close(left: list[Tensor], right: list[Tensor], tolerance: float = 1e-5) -> bool:
-    return all(torch.allclose(a, b, atol=tolerance) for a, b in zip(left, right, strict=True))
 
 
 @pytest.fixture(params=["attention", "hybrid"])
@@ -77,10 +53,6 @@ def test_a_model_comes_back_bit_for_bit(base: Path, settings: Settings, tmp_path
     assert read_twin(tmp_path / "one")["unheard_of"] == [1, None]
     save_checkpoint(tmp_path / "two", back)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
-
-
-def contents(directory: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
 def test_a_merged_adapter_answers_as_beside_the_weights(base: Path, tmp_path: Path) -> None:
@@ -151,6 +123,15 @@ def test_what_is_detached_does_not_follow_the_training(attention_base: Path, tmp
     after = answers(disturbed(model))
     write_checkpoint(tmp_path / "c", kept)
     assert equal(answers(load_checkpoint(tmp_path / "c")), before) and not equal(before, after)
+
+
+def test_weights_gathered_in_another_type_are_saved_as_what_they_are(attention_base: Path, tmp_path: Path) -> None:
+    model = new_model(str(attention_base), Settings(lora=0, weights_dtype="bf16"))
+    gathered = {name: tensor.to(torch.bfloat16) for name, tensor in model.backbone.float().state_dict().items()}
+    write_checkpoint(tmp_path / "c", contents_of(model, weights=gathered))
+    back = load_checkpoint(tmp_path / "c")
+    assert back.dtype == torch.bfloat16
+    assert all(torch.equal(tensor, gathered[name]) for name, tensor in back.backbone.state_dict().items())
 
 
 def test_the_known_keys_are_the_models_own(attention_base: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asking import LEVEL, ONE, STATE, TEAM, URGENT, Question, questions, records
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
@@ -14,7 +15,8 @@ from kev.errors import DamagedFile, NotFound, Refused
 from kev.model.context import Context, ContextOverflow
 from kev.model.delimiters import FAMILIES, Delimiters, neutralise
 from kev.model.encoding import DECIDE, Encoder, Encoding
-from tests.kev.model.asking import LEVEL, ONE, STATE, TEAM, URGENT, Question, questions, records
+
+Names = tuple[str, str, str, str, str]
 
 DELIMITERS = st.sampled_from([name for family in FAMILIES for name in family] + ["<|endoftext|>", "<|im_start|>"])
 hostile = st.lists(
@@ -72,7 +74,16 @@ def test_no_text_forges_a_delimiter(encoder: Encoder, state: str, instructions: 
 def test_neutral_text_stays_as_it_is(text: str) -> None:
     once = neutralise(text)
     assert neutralise(once) == once
-    assert not any(name in once for family in FAMILIES for name in family)
+    assert not any(name in once for family in FAMILIES for name in family if "|" in name)
+
+
+@given(text=hostile_text)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_text_keeps_a_delimiter_of_the_tokenizer_it_is_meant_for(family: Names, text: str) -> None:
+    delimiters = Delimiters(0, 1, 2, 3, 4, names=family)
+    once = delimiters.neutralise(text)
+    assert delimiters.neutralise(once) == once
+    assert not any(name in once for name in family)
 
 
 @given(text=st.text(st.characters(exclude_characters="<", exclude_categories=["Cs"])))
@@ -83,17 +94,38 @@ def test_text_without_a_bracket_is_not_touched(text: str) -> None:
 def test_special_tokens_of_released_models_get_broken_bars() -> None:
     assert neutralise("a <|im_start|> b <|x y|> <||>") == "a <¦im_start¦> b <|x y|> <||>"
     assert neutralise("<|<|fim_prefix|>|>") == "<|<¦fim_prefix¦>|>"
+    assert Delimiters(0, 1, 2, 3, 4).neutralise("<file_sep> is text to them") == "<file_sep> is text to them"
 
 
 @pytest.mark.parametrize("family", FAMILIES[1:])
-def test_tokenizers_of_other_families_have_delimiters_too(family: tuple[str, ...]) -> None:
+def test_tokenizers_of_other_families_have_delimiters_too(family: Names) -> None:
     tokenizer = Tokenizer.from_str(
         json.dumps({"added_tokens": [], "model": {"type": "BPE", "vocab": {}, "merges": []}})
     )
     tokenizer.add_special_tokens(list(family))
-    assert Delimiters.find(tokenizer.token_to_id, "here").ids == (0, 1, 2, 3, 4)
+    assert Delimiters.find(tokenizer.token_to_id, "here") == Delimiters(0, 1, 2, 3, 4, names=family)
+    assert Encoder(tokenizer, Delimiters.find(tokenizer.token_to_id, "here")).count_state_tokens(" ".join(family)) == 1
     with pytest.raises(Refused, match=r"^here: .*<\|fim_prefix\|>"):
         Delimiters.find(lambda name: 7 if name == family[0] else None, "here")
+
+
+def test_isolated_options_begin_at_one_position_and_the_decision_follows_the_longest(encoder: Encoder) -> None:
+    isolated = Encoder(encoder.tokenizer, encoder.delimiters, option_isolation=True)
+    plain, own = encoder.encode("s", [TEAM]), isolated.encode("s", [TEAM])
+    assert own.ids.tolist() == plain.ids.tolist() and own.opt.tolist() == plain.opt.tolist()
+    spans = [own.pos[own.opt == option].tolist() for option in range(3)]
+    begin = int(plain.pos[plain.opt == 0][0])
+    assert spans == [list(range(begin, begin + len(span))) for span in spans]
+    assert own.pos[-1] == begin + max(map(len, spans))
+    assert own.pos[own.opt == -1].tolist() == plain.pos[plain.opt == -1].tolist()
+
+
+def test_special_tokens_that_are_no_delimiters_are_read_as_text_too(encoder: Encoder) -> None:
+    tokenizer = Tokenizer.from_str(encoder.tokenizer.to_str())
+    tokenizer.add_special_tokens(["<s>"])
+    assert tokenizer.encode("a<s>b").ids.count(tokenizer.token_to_id("<s>")) == 1
+    ids = Encoder(tokenizer, encoder.delimiters).encode({"a<s>": "<s>"}, [Question("<s>", ["<s>"])]).ids
+    assert tokenizer.token_to_id("<s>") not in ids
 
 
 @given(asked=st.lists(questions, min_size=2, max_size=4))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from asking import LEVEL, ONE, STATE, TEAM, URGENT, Question, records
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -16,7 +17,6 @@ from kev.model.head import PADDING_LOGIT, PointerHead, Scores
 from kev.model.loading import new_model
 from kev.model.mask import additive_mask, visible_keys
 from kev.model.settings import Settings
-from tests.kev.model.asking import LEVEL, ONE, STATE, TEAM, URGENT, Question, records
 
 few = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -175,16 +175,29 @@ def test_the_head_scores_each_option_by_its_own_question(encoder: Encoder, count
 
 
 def test_tokens_see_the_state_their_own_question_and_nothing_later() -> None:
-    seg = torch.tensor([[0, 0, 1, 1, 2, 2, -1]])
-    seen = visible_keys(seg)[0].int().tolist()
+    seen = visible_keys(torch.tensor([[0, 0, 1, 1, 2, 2, -1, -1]]))[0].int().tolist()
     assert seen == [
-        [1, 0, 0, 0, 0, 0, 0],
-        [1, 1, 0, 0, 0, 0, 0],
-        [1, 1, 1, 0, 0, 0, 0],
-        [1, 1, 1, 1, 0, 0, 0],
-        [1, 1, 0, 0, 1, 0, 0],
-        [1, 1, 0, 0, 1, 1, 0],
-        [1, 1, 0, 0, 0, 0, 1],
+        [1, 0, 0, 0, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0, 0, 0, 0],
+        [1, 1, 1, 0, 0, 0, 0, 0],
+        [1, 1, 1, 1, 0, 0, 0, 0],
+        [1, 1, 0, 0, 1, 0, 0, 0],
+        [1, 1, 0, 0, 1, 1, 0, 0],
+        [1, 1, 0, 0, 0, 0, 1, 0],
+        [1, 1, 0, 0, 0, 0, 0, 1],
+    ]
+
+
+def test_an_isolated_option_sees_the_instructions_and_no_other_option() -> None:
+    seg = torch.tensor([[0, 1, 1, 1, 1, 1]])
+    opt = torch.tensor([[-1, -1, 0, 1, 1, -2]])
+    assert visible_keys(seg, opt)[0].int().tolist() == [
+        [1, 0, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0, 0],
+        [1, 1, 1, 0, 0, 0],
+        [1, 1, 0, 1, 0, 0],
+        [1, 1, 0, 1, 1, 0],
+        [1, 1, 1, 1, 1, 1],
     ]
 
 

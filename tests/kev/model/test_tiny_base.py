@@ -1,5 +1,6 @@
 """Small bases: the same bytes from the same arguments, and every reader of such directories opens them."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -7,27 +8,28 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
+from asking import STATE, TEAM
+from comparing import contents
 
 from kev.errors import Refused
 from kev.model.loading import new_model
 from kev.model.settings import Settings
-from kev.model.tiny_base import base_sha256, make_tiny_base
-from scripts.make_tiny_base import main
-from tests.kev.model.asking import STATE, TEAM
-from tests.kev.model.test_checkpoints import contents
+from kev.model.tiny_base import Kind, base_sha256, make_tiny_base
+
+KINDS: tuple[Kind, ...] = ("attention", "hybrid")
 
 
-@pytest.mark.parametrize("kind", ["attention", "hybrid"])
-def test_the_same_seed_gives_the_same_bytes_in_another_process(kind: str, tmp_path: Path) -> None:
-    make_tiny_base(tmp_path / "one", kind=kind, hidden=32, layers=2, seed=7)  # type: ignore[arg-type]
+def test_the_same_seed_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from kev.model.tiny_base import make_tiny_base;"
-        "make_tiny_base(Path(sys.argv[1]), kind=sys.argv[2], hidden=32, layers=2, seed=7)"
+        "[make_tiny_base(Path(sys.argv[1]) / kind, kind=kind, hidden=32, layers=2, seed=7) for kind in sys.argv[2:]]"
     )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "two"), kind], check=True)
-    make_tiny_base(tmp_path / "three", kind=kind, hidden=32, layers=2, seed=8)  # type: ignore[arg-type]
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
-    assert base_sha256(tmp_path / "one") != base_sha256(tmp_path / "three")
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "there"), *KINDS], check=True)
+    for kind in KINDS:
+        here = make_tiny_base(tmp_path / "here" / kind, kind=kind, hidden=32, layers=2, seed=7)
+        other = make_tiny_base(tmp_path / "other" / kind, kind=kind, hidden=32, layers=2, seed=8)
+        assert contents(here) == contents(tmp_path / "there" / kind)
+        assert base_sha256(here) != base_sha256(other)
 
 
 def test_making_one_leaves_the_random_stream_as_it_was(tmp_path: Path) -> None:
@@ -63,12 +65,15 @@ def test_neighbouring_tokens_are_read_in_a_row_by_the_recurrent_layer(hybrid_bas
     assert not torch.allclose(packed[1], alone[0], atol=1e-4)
 
 
+REPOSITORY = Path(__file__).parents[3]
+main = runpy.run_path(str(REPOSITORY / "scripts" / "make_tiny_base.py"))["main"]
+
+
 def test_the_command_makes_a_base_from_a_suites_texts_and_never_over_another(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    suite = Path(__file__).parents[3] / "evals" / "decision-v1"
     arguments = ["--out", str(tmp_path / "b"), "--hidden", "32", "--layers", "1", "--vocabulary", "600"]
-    assert main([*arguments, "--suite", str(suite)]) == 0
+    assert main([*arguments, "--suite", str(REPOSITORY / "evals" / "decision-v1")]) == 0
     assert f"sha256 {base_sha256(tmp_path / 'b')}" in capsys.readouterr().out
     encoder = new_model(str(tmp_path / "b"), Settings(lora=0)).encoder
     assert len(encoder.tokenizer.encode(" approval").ids) == 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from comparing import answers, disturbed, equal
 from safetensors.torch import load_file, save_file
 
 from kev.checkpoint import read_head, write_head
@@ -15,7 +16,6 @@ from kev.model.loading import load_checkpoint, new_model
 from kev.model.saving import contents_of, save_checkpoint, write_checkpoint
 from kev.model.settings import Settings
 from kev.model.warm_start import warm_start
-from tests.kev.model.test_checkpoints import answers, disturbed, equal
 
 ADAPTED = Settings(lora=2, head_dim=128, base_revision="abc")
 
