@@ -18,6 +18,7 @@ from kev.text import shorten, visible
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 STORED = "stored"
+EAGER = "eager"
 
 MASKABLE = frozenset({"full_attention", "sliding_attention", "attention"})
 """Kinds of layers that read a mask of ours as it is meant. Recurrent ones carry a state past every mask."""
@@ -26,8 +27,8 @@ MASKABLE = frozenset({"full_attention", "sliding_attention", "attention"})
 def load_backbone(directory: Path, *, dtype: str = "fp32", attention: str = "sdpa") -> nn.Module:
     """The decoder whose `config.json` and weights lie in `directory`; no remote code is run and nothing fetched.
 
-    `dtype` is fp32, bf16, fp16, or `stored` for that of the files. Raises NotFound, DamagedFile, or Refused for an
-    architecture that transformers does not know.
+    `dtype` is fp32, bf16, fp16, or `stored` for that of the files; `attention` gives way to `eager` where the
+    architecture has no other. Raises NotFound, DamagedFile, or Refused for one that transformers does not know.
     """
     if (directory / ADAPTER_CONFIG).exists():
         # transformers follows it, wherever it leads, and adds what it finds to the weights.
@@ -35,10 +36,22 @@ def load_backbone(directory: Path, *, dtype: str = "fp32", attention: str = "sdp
     config = read_config(directory)
     transformers.utils.logging.disable_progress_bar()
     multimodal = config.get_text_config() is not config
-    # A model of several senses is opened as the language model in it.
-    loader: Any = transformers.AutoModelForCausalLM if multimodal else transformers.AutoModel
     try:
-        model, report = loader.from_pretrained(
+        model, report = _from_pretrained(directory, config, dtype, attention, language_only=multimodal)
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise DamagedFile(directory, f"no backbone loads from it: {_reason(error)}") from None
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise DamagedFile(directory, f"{len(missing)} weights are not in its files, {missing[0]} the first")
+    backbone: nn.Module = model.model if multimodal else model
+    return backbone
+
+
+def _from_pretrained(directory: Path, config: Any, dtype: str, attention: str, *, language_only: bool) -> Any:
+    # A model of several senses is opened as the language model in it.
+    loader: Any = transformers.AutoModelForCausalLM if language_only else transformers.AutoModel
+    try:
+        return loader.from_pretrained(
             directory,
             config=config,
             dtype="auto" if dtype == STORED else DTYPES[dtype],
@@ -48,13 +61,10 @@ def load_backbone(directory: Path, *, dtype: str = "fp32", attention: str = "sdp
             trust_remote_code=False,
             output_loading_info=True,
         )
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise DamagedFile(directory, f"no backbone loads from it: {_reason(error)}") from None
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise DamagedFile(directory, f"{len(missing)} weights are not in its files, {missing[0]} the first")
-    backbone: nn.Module = model.model if multimodal else model
-    return backbone
+    except ValueError as error:
+        if attention == EAGER or "does not support an attention implementation" not in str(error):
+            raise
+        return _from_pretrained(directory, config, dtype, EAGER, language_only=language_only)
 
 
 def build_backbone(config: Any, *, dtype: str = "fp32", attention: str = "sdpa") -> nn.Module:
@@ -78,15 +88,18 @@ def read_config(directory: Path) -> Any:
 
 
 def layer_kinds(config: Any) -> set[str]:
-    """The kinds of layers a configuration names; empty where every layer is ordinary attention."""
+    """The kinds of layers a configuration names; those of architectures with one kind of layer name none."""
     text = config.get_text_config()
-    kinds = getattr(text, "layer_types", None) or getattr(text, "layers_block_type", None) or ()
-    return set(kinds)
+    kinds = set(getattr(text, "layer_types", None) or getattr(text, "layers_block_type", None) or ())
+    if not kinds and getattr(text, "sliding_window", None):
+        return {"sliding_attention"}
+    return kinds
 
 
-def is_hybrid(config: Any) -> bool:
+def is_hybrid(backbone: Any) -> bool:
     """Whether recurrence lets a token reach what a mask hides, so that every question needs a row of its own."""
-    return bool(layer_kinds(config) - MASKABLE)
+    stateful = bool(getattr(backbone, "_is_stateful", False))  # how transformers marks recurrent architectures
+    return stateful or bool(layer_kinds(backbone.config) - MASKABLE)
 
 
 def last_states(backbone: Any, batch: Batch) -> Tensor:
@@ -109,14 +122,17 @@ def _packed_mask(backbone: Any, batch: Batch) -> Tensor | dict[str, Tensor]:
     autocast = torch.is_autocast_enabled(device)
     dtype = torch.get_autocast_dtype(device) if autocast else backbone.dtype
     allowed = visible_keys(batch.seg, batch.opt)
+    text = backbone.config.get_text_config()
     full = additive_mask(allowed, dtype)
-    if "sliding_attention" not in layer_kinds(backbone.config):
+    if "sliding_attention" not in layer_kinds(text):
         return full
     # Distance is that of positions: a branch begins right behind the state wherever it lies in the packed record.
-    window = backbone.config.get_text_config().sliding_window
-    near = (batch.pos[:, :, None] - batch.pos[:, None, :]).abs() < window
+    near = (batch.pos[:, :, None] - batch.pos[:, None, :]).abs() < text.sliding_window
     own = torch.eye(batch.ids.shape[1], dtype=torch.bool, device=batch.ids.device)
-    return {"full_attention": full, "sliding_attention": additive_mask(allowed & near | own, dtype)}
+    windowed = additive_mask(allowed & near | own, dtype)
+    # Where layers are of several kinds each takes its mask by name, otherwise all take the one there is.
+    named = getattr(text, "layer_types", None)
+    return {"full_attention": full, "sliding_attention": windowed} if named else windowed
 
 
 def _reason(error: Exception) -> str:

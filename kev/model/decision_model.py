@@ -43,7 +43,7 @@ class DecisionModel(nn.Module):
     @property
     def hybrid(self) -> bool:
         """Whether the backbone is recurrent somewhere, so that questions are read as rows."""
-        return is_hybrid(self.config)
+        return is_hybrid(self.backbone)
 
     @property
     def device(self) -> torch.device:

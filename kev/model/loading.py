@@ -37,7 +37,7 @@ def new_model(
     """
     directory = locate(base, settings.base_revision)
     backbone = load_backbone(directory, dtype=settings.weights_dtype, attention=attention)
-    hybrid = is_hybrid(backbone.config)
+    hybrid = is_hybrid(backbone)
     encoder = _encoder([directory], backbone, context, hybrid, settings.option_isolation)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -80,7 +80,7 @@ def load_checkpoint(
         backbone = _adapted(directory, base, head, dtype=dtype, merge=merge, scale=lora_scale, attention=attention)
         places = [directory, base]
     isolated = bool(head.get("option_isolation"))
-    encoder = _encoder(places, backbone, context, is_hybrid(backbone.config), isolated)
+    encoder = _encoder(places, backbone, context, is_hybrid(backbone), isolated)
     pointer = _pointer_head(directory, head, _hidden_size(backbone))
     if temperature is not None:
         pointer.temperature = temperature
