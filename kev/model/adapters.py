@@ -17,6 +17,29 @@ ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 FEED_FORWARD = ("gate_proj", "up_proj", "down_proj")
 DELTA_NET = ("in_proj_qkv", "in_proj_z", "in_proj_a", "in_proj_b", "out_proj")
 DROPOUT = 0.05
+MAX_RANK = 4096
+
+MEANINGFUL = frozenset(
+    {
+        "task_type",
+        "r",
+        "lora_alpha",
+        "lora_dropout",
+        "bias",
+        "target_modules",
+        "exclude_modules",
+        "layers_to_transform",
+        "layers_pattern",
+        "rank_pattern",
+        "alpha_pattern",
+        "fan_in_fan_out",
+        "use_rslora",
+        "trainable_token_indices",
+        "modules_to_save",
+    }
+)
+"""Keys of `adapter_config.json` that decide what trained weights mean. Others decide how an adapter is initialised, or
+name modules to import, which a file from outside does not."""
 
 
 def target_modules(targets: Targets, *, hybrid: bool) -> list[str]:
@@ -61,13 +84,14 @@ def adapter_from(backbone: nn.Module, config: Mapping[str, Any], weights: Mappin
 
 
 def peft_config(config: Mapping[str, Any]) -> Any:
-    """peft's configuration from the content of `adapter_config.json`. Raises Refused for other kinds of adapters."""
+    """peft's configuration from the content of `adapter_config.json`. Raises Refused for what is no plain LoRA."""
     if config.get("peft_type") != "LORA":
         raise Refused(f"an adapter of type {config.get('peft_type')!r}; LORA is what is read")
+    rank = config.get("r")
+    if type(rank) is not int or not 1 <= rank <= MAX_RANK:
+        raise Refused(f"an adapter of rank {rank!r}; 1 to {MAX_RANK:,} is what is read")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # keys of newer versions are told of, and left out
-            return peft.PeftConfig.from_peft_type(**dict(config))
+        return peft.LoraConfig(**{key: value for key, value in config.items() if key in MEANINGFUL})
     except (TypeError, ValueError) as error:
         raise Refused(f"adapter_config.json: {error}") from None
 

@@ -31,6 +31,9 @@ DECIDE = -2
 REMEMBERED_TEXTS = 16_384
 """How many instructions and options are kept with their ids: they come back in every epoch, and in many records."""
 
+REMEMBERED_LENGTH = 2_000
+"""Characters of the longest of them, so that no caller fills the memory of a server with texts of his own."""
+
 Ids = NDArray[np.int64]
 
 
@@ -138,7 +141,7 @@ class Encoder:
         self.context = context
         self.strict = strict
         self.option_isolation = option_isolation
-        self._remembered = lru_cache(maxsize=REMEMBERED_TEXTS)(self._tokens)
+        self._cached_tokens = lru_cache(maxsize=REMEMBERED_TEXTS)(self._tokens)
 
     @classmethod
     def from_directory(cls, directory: Path, **settings: Any) -> Self:
@@ -206,6 +209,9 @@ class Encoder:
             closes.append(len(ids) - 1)
         ids.append(self.delimiters.decide)
         return _Branch(ids, first_option, closes)
+
+    def _remembered(self, text: str) -> list[int]:
+        return self._cached_tokens(text) if len(text) <= REMEMBERED_LENGTH else self._tokens(text)
 
     def _tokens(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer.encode(self.delimiters.neutralise(text), add_special_tokens=False).ids

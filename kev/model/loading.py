@@ -1,5 +1,6 @@
 """Opening a decision model: a checkpoint as it was saved, or a new head on a base. Local files only."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,18 @@ from torch import nn
 
 from kev import files
 from kev.checkpoint import HEAD, Head, read_head
-from kev.errors import DamagedFile, Refused
+from kev.errors import DamagedFile, Refused, UsageError
 from kev.model.adapters import adapter_from, add_adapter, merge_adapter, trains_tokens
 from kev.model.backbone import DTYPES, STORED, is_hybrid, load_backbone, read_config
 from kev.model.context import TRAINING, Context
 from kev.model.decision_model import DecisionModel
 from kev.model.encoding import Encoder
 from kev.model.head import PointerHead
-from kev.model.layout import ADAPTER_CONFIG, find_layout
+from kev.model.layout import ADAPTER_CONFIG, Layout, find_layout
 from kev.model.places import locate
 from kev.model.settings import Settings
+
+MAX_HEAD_DIM = 65_536
 
 
 def new_model(
@@ -68,8 +71,10 @@ def load_checkpoint(
     `merge` says otherwise; only one that is not merged can be trained on or saved. `lora_scale` from 0 to 1 takes part
     of an adapter. `temperature` replaces the checkpoint's; 1 is raw. Raises NotFound, DamagedFile or Refused.
     """
+    if dtype is not None and dtype not in DTYPES:
+        raise UsageError(f"dtype {dtype!r}: one of {', '.join(DTYPES)}")
     directory = locate(str(run))
-    head = read_head(directory)
+    head = open_head(directory)
     layout = find_layout(directory, head)
     if layout.kind == "full":
         if lora_scale != 1.0:
@@ -77,15 +82,41 @@ def load_checkpoint(
         backbone, places = _full(directory, head, dtype, attention), [directory]
     else:
         base = locate(head.base, head.get("base_revision"))
-        backbone = _adapted(directory, base, head, dtype=dtype, merge=merge, scale=lora_scale, attention=attention)
+        backbone = _adapted(layout, base, head, dtype=dtype, merge=merge, scale=lora_scale, attention=attention)
         places = [directory, base]
     isolated = bool(head.get("option_isolation"))
     encoder = _encoder(places, backbone, context, is_hybrid(backbone), isolated)
-    pointer = _pointer_head(directory, head, _hidden_size(backbone))
+    pointer = pointer_head(directory, head, _hidden_size(backbone))
     if temperature is not None:
         pointer.temperature = temperature
     tokenizer = next(place for place in places if (place / "tokenizer.json").is_file())
     return DecisionModel(backbone, pointer, encoder, head, tokenizer).to(device).eval()
+
+
+def open_head(directory: Path) -> Head:
+    """A checkpoint's head, with a head_dim and a weights_dtype that can be meant. Raises NotFound or DamagedFile."""
+    head = read_head(directory)
+    dimension, weights_dtype = head.get("head_dim"), head.get("weights_dtype")
+    if type(dimension) is not int or not 1 <= dimension <= MAX_HEAD_DIM:
+        raise DamagedFile(
+            directory / HEAD, f"its head_dim {dimension!r:.40} is not a number from 1 to {MAX_HEAD_DIM:,}"
+        )
+    if weights_dtype not in list(DTYPES):
+        raise DamagedFile(directory / HEAD, f"its weights_dtype {weights_dtype!r:.40} is none of {', '.join(DTYPES)}")
+    return head
+
+
+def pointer_head(directory: Path, head: Head, hidden: int) -> PointerHead:
+    """The pointer head that `head` holds, for states of width `hidden`. Raises DamagedFile, naming `directory`."""
+    tensors = head.get("head")
+    pointer = PointerHead(hidden, head.get("head_dim"), temperature=head.temperature)
+    wanted = {name: tuple(tensor.shape) for name, tensor in pointer.state_dict().items()}
+    tensors = tensors if isinstance(tensors, Mapping) else {}
+    found = {name: tuple(getattr(tensor, "shape", ())) for name, tensor in tensors.items()}
+    if found != wanted:
+        raise DamagedFile(directory / HEAD, f"its head has tensors {found}, where {wanted} belong")
+    pointer.load_state_dict(tensors)
+    return pointer
 
 
 def _full(directory: Path, head: Head, dtype: str | None, attention: str) -> nn.Module:
@@ -97,8 +128,9 @@ def _full(directory: Path, head: Head, dtype: str | None, attention: str) -> nn.
 
 
 def _adapted(
-    directory: Path, base: Path, head: Head, *, dtype: str | None, merge: bool | None, scale: float, attention: str
+    layout: Layout, base: Path, head: Head, *, dtype: str | None, merge: bool | None, scale: float, attention: str
 ) -> nn.Module:
+    directory = layout.weights[0].parent
     config = files.read_json(directory / ADAPTER_CONFIG)
     if not isinstance(config, dict):
         raise DamagedFile(directory / ADAPTER_CONFIG, "does not hold an object")
@@ -113,7 +145,7 @@ def _adapted(
         raise Refused(f"{directory}: lora_scale needs a merged adapter")
     stored = load_backbone(base, dtype=STORED if merge else dtype, attention=attention)
     try:
-        adapted = adapter_from(stored, config, load_file(find_layout(directory, head).weights[0]))
+        adapted = adapter_from(stored, config, load_file(layout.weights[0]))
     except Refused as error:
         raise DamagedFile(directory, str(error)) from None
     return merge_adapter(adapted, DTYPES[dtype], scale=scale) if merge else adapted
@@ -134,17 +166,6 @@ def _encoder(
             f"{encoder.tokenizer.get_vocab_size():,} tokens, but the backbone has {rows:,} embeddings",
         )
     return encoder
-
-
-def _pointer_head(directory: Path, head: Head, hidden: int) -> PointerHead:
-    tensors = head.get("head")
-    pointer = PointerHead(hidden, int(head.get("head_dim")), temperature=head.temperature)
-    wanted = {name: tuple(tensor.shape) for name, tensor in pointer.state_dict().items()}
-    found = {name: tuple(getattr(tensor, "shape", ())) for name, tensor in dict(tensors or {}).items()}
-    if found != wanted:
-        raise DamagedFile(directory / HEAD, f"its head has tensors {found}, where {wanted} belong")
-    pointer.load_state_dict(tensors)
-    return pointer
 
 
 def _hidden_size(backbone: nn.Module) -> int:

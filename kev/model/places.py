@@ -14,7 +14,7 @@ def locate(run: str, revision: str | None = None) -> Path:
 
     Nothing is fetched. Raises NotFound, with the command that fetches it.
     """
-    directory = Path(run).expanduser()
+    directory = Path(run).expanduser() if run.startswith("~/") else Path(run)
     if directory.is_dir():
         return directory
     match = HUB_ID.fullmatch(run)

@@ -9,11 +9,12 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from kev import files
-from kev.checkpoint import HEAD, read_head
+from kev.checkpoint import HEAD
 from kev.errors import Refused
 from kev.model.adapters import set_adapter_weights
 from kev.model.decision_model import DecisionModel
 from kev.model.layout import Layout, find_layout
+from kev.model.loading import open_head, pointer_head
 from kev.model.places import locate
 from kev.model.settings import differences
 from kev.torch_files import MAX_BYTES
@@ -26,13 +27,14 @@ def warm_start(model: DecisionModel, run: str | Path) -> dict[str, Any]:
     every difference, before anything is changed; NotFound or DamagedFile for a checkpoint that cannot be read.
     """
     directory = locate(str(run))
-    head = read_head(directory)
+    head = open_head(directory)
     found = differences(model.values, head)
     if found:
         raise Refused(f"{run}: no warm start from a checkpoint with {'; '.join(found)}")
     layout = find_layout(directory, head)
+    pointer = pointer_head(directory, head, model.head.q.in_features)
     tensors = _load(model.backbone, layout)
-    model.head.load_state_dict(head.values["head"])
+    model.head.load_state_dict(pointer.state_dict())
     return {
         "init_from": str(run),
         "resolved": str(directory),

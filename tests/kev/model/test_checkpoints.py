@@ -251,6 +251,15 @@ def damage(directory: Path, what: str) -> None:
         case "other adapter":
             path = directory / "adapter_config.json"
             path.write_text(json.dumps(json.loads(path.read_text()) | {"peft_type": "IA3"}))
+        case "huge head":
+            write_head(directory, head.changed(head_dim=10**9))
+        case "strange dtype":
+            write_head(directory, head.changed(weights_dtype=["bf16"]))
+        case "head is a list":
+            write_head(directory, head.changed(head=[1]))
+        case "huge rank":
+            path = directory / "adapter_config.json"
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"r": 10**9}))
         case "no base":
             write_head(directory, head.changed(base="nobody/nothing"))
 
@@ -272,6 +281,10 @@ def damage(directory: Path, what: str) -> None:
         (0, "lost tensor", r"1 weights are not in its files, embed_tokens\.weight"),
         (0, "other dtype", r"config\.json says float32 weights, head\.pt bf16"),
         (2, "other adapter", r"an adapter of type 'IA3'"),
+        (0, "huge head", r"head\.pt: its head_dim 1000000000 is not a number from 1 to"),
+        (0, "strange dtype", r"head\.pt: its weights_dtype \['bf16'\] is none of fp32, bf16, fp16"),
+        (0, "head is a list", r"head\.pt: its head has tensors {}"),
+        (2, "huge rank", r"an adapter of rank 1000000000; 1 to 4,096 is what is read"),
         (2, "no base", r"nobody/nothing: neither a directory nor in the Hub's cache; fetch it with `hf download"),
     ],
 )
@@ -283,6 +296,19 @@ def test_damage_is_told_in_one_line(attention_base: Path, tmp_path: Path, lora: 
         load_checkpoint(directory)
     assert "\n" not in str(caught.value)
     assert not (directory / "MARKER").exists()
+
+
+def test_an_adapters_configuration_names_no_module_to_import(
+    attention_base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "planted.py").write_text(f"open({str(tmp_path / 'MARKER')!r}, 'w')")
+    monkeypatch.syspath_prepend(tmp_path)
+    save_checkpoint(tmp_path / "c", new_model(str(attention_base), Settings(lora=2)))
+    path = tmp_path / "c" / "adapter_config.json"
+    planted = {"megatron_config": {"x": 1}, "megatron_core": "planted", "a_key_of_a_newer_peft": True}
+    path.write_text(json.dumps(json.loads(path.read_text()) | planted))
+    load_checkpoint(tmp_path / "c")
+    assert not (tmp_path / "MARKER").exists()
 
 
 def test_an_adapters_configuration_left_beside_merged_weights_is_not_followed(

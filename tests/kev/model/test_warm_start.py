@@ -11,7 +11,7 @@ from comparing import answers, disturbed, equal
 from safetensors.torch import load_file, save_file
 
 from kev.checkpoint import read_head, write_head
-from kev.errors import Refused
+from kev.errors import DamagedFile, Refused
 from kev.model.loading import load_checkpoint, new_model
 from kev.model.saving import contents_of, save_checkpoint, write_checkpoint
 from kev.model.settings import Settings
@@ -98,3 +98,14 @@ def test_full_weights_must_be_those_of_the_model(attention_base: Path, tmp_path:
     words = {"fewer": "1 weights are not in it, norm.weight", "strange": "the model has no weights norm.gain"}[kept]
     with pytest.raises(Refused, match=words):
         warm_start(new_model(str(attention_base), settings), tmp_path / "c")
+
+
+def test_a_head_of_another_shape_is_refused_before_any_weight_is_taken(attention_base: Path, tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "c", disturbed(new_model(str(attention_base), ADAPTED)))
+    head = read_head(tmp_path / "c")
+    write_head(tmp_path / "c", head.changed(head={**head.values["head"], "q.bias": torch.zeros(3)}))
+    model = new_model(str(attention_base), ADAPTED)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    with pytest.raises(DamagedFile, match=r"head\.pt: its head has tensors"):
+        warm_start(model, tmp_path / "c")
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
