@@ -83,8 +83,8 @@ class DecisionModel(nn.Module):
         """For every record, one fp32 tensor of logits a question, on the CPU, at the model's temperature.
 
         Records of similar length share a pass of at most `pass_tokens` padded tokens, by default what suits the
-        device. A record read as rows is divided
-        among passes where its rows are too many for one; a single sequence that is longer has a pass to itself.
+        device. A record read as rows is divided among passes where its rows are too many for one; a single sequence
+        that is longer has a pass to itself.
         """
         budget = pass_tokens or (CPU_PASS_TOKENS if self.device.type == "cpu" else ROW_PASS_TOKENS)
         training = self.training

@@ -51,26 +51,32 @@ def find_layout(directory: Path, head: Head) -> Layout:
 def find_weights(directory: Path) -> tuple[Path, ...]:
     """The files of full weights in `directory`, in order of name; none where there are none.
 
-    A single file counts before an index, as everywhere; what else lies there is an older save. Raises DamagedFile for
-    a shard that the index names and that is not there.
+    Raises DamagedFile for a shard that the index names and that is not there, and for two saves in one directory. An
+    index none of whose shards is there is left over from an older save beside a single file, and does not count.
     """
-    single = directory / WEIGHTS
+    single, index = directory / WEIGHTS, directory / INDEX
+    shards = _indexed(index) if index.is_file() else ()
+    there = [path for path in shards if path.is_file()]
     if single.is_file():
+        if there and there != [single]:
+            raise DamagedFile(directory, f"holds two saves, {WEIGHTS} and {there[0].name}; remove what is not meant")
         return (single,)
-    index = directory / INDEX
-    if not index.is_file():
-        return ()
+    if len(there) < len(shards):
+        missing = next(path for path in shards if path not in there)
+        raise DamagedFile(missing, f"missing, though {INDEX} names it")
+    return shards
+
+
+def _indexed(index: Path) -> tuple[Path, ...]:
     content = files.read_json(index)
     table = content.get("weight_map") if isinstance(content, dict) else None
-    if not isinstance(table, dict) or not all(isinstance(name, str) for name in table.values()):
+    if not isinstance(table, dict) or not table or not all(isinstance(name, str) for name in table.values()):
         raise DamagedFile(index, "does not say which file holds which weights")
     names = sorted(set(table.values()))
-    for name in names:
-        if Path(name).name != name:
-            raise DamagedFile(index, f"names a file outside its directory: {name}")
-        if not (directory / name).is_file():
-            raise DamagedFile(directory / name, f"missing, though {INDEX} names it")
-    return tuple(directory / name for name in names)
+    strange = next((name for name in names if Path(name).name != name), None)
+    if strange is not None:
+        raise DamagedFile(index, f"names a file outside its directory: {strange}")
+    return tuple(index.parent / name for name in names)
 
 
 def _found(directory: Path) -> Layout:

@@ -34,6 +34,22 @@ TOKENIZER_FILES = (
     "chat_template.jinja",
 )
 
+KNOWN = frozenset(
+    {
+        "base",
+        "head",
+        "base_revision",
+        "lora",
+        "head_dim",
+        "option_isolation",
+        "special_embeddings",
+        "weights_dtype",
+        "temperature",
+        "weights",
+    }
+)
+"""Keys of `head.pt` that the model itself decides."""
+
 
 @dataclass(frozen=True, slots=True)
 class Contents:
@@ -66,31 +82,14 @@ def contents_of(
         weights = adapter_weights(backbone) if adapted else backbone.state_dict()
     config = adapter_config(backbone, model.values.base) if adapted else _backbone_config(backbone, weights)
     head = {name: _on_cpu(tensor, copied=True) for name, tensor in model.head.state_dict().items()}
-    values = {**(extra or {}), **model.values.values, "head": head, "temperature": model.temperature}
-    values.update({key: value for key, value in (extra or {}).items() if key not in KNOWN})
+    further = {key: value for key, value in (extra or {}).items() if key not in KNOWN}
+    values = {**model.values.values, "head": head, "temperature": model.temperature, **further}
     return Contents(
         Head(values),
         config,
         {name: _on_cpu(tensor, copied=detach) for name, tensor in weights.items()},
         model.directory,
     )
-
-
-KNOWN = frozenset(
-    {
-        "base",
-        "head",
-        "base_revision",
-        "lora",
-        "head_dim",
-        "option_isolation",
-        "special_embeddings",
-        "weights_dtype",
-        "temperature",
-        "weights",
-    }
-)
-"""Keys of `head.pt` that the model itself decides."""
 
 
 def save_checkpoint(directory: Path, model: DecisionModel, *, extra: Mapping[str, Any] | None = None) -> None:

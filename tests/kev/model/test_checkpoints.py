@@ -101,6 +101,35 @@ def test_full_weights_are_divided_into_shards_and_come_together_again(attention_
         load_checkpoint(tmp_path / "c")
 
 
+def test_an_index_left_over_does_not_count_and_two_saves_are_never_mixed(attention_base: Path, tmp_path: Path) -> None:
+    model = disturbed(new_model(str(attention_base), Settings(lora=0)))
+    write_checkpoint(tmp_path / "sharded", contents_of(model), shard_bytes=200_000)
+    save_checkpoint(tmp_path / "c", model)
+    shutil.copy(tmp_path / "sharded" / "model.safetensors.index.json", tmp_path / "c")
+    assert equal(answers(load_checkpoint(tmp_path / "c")), answers(model))
+    for shard in (tmp_path / "sharded").glob("model-*.safetensors"):
+        shutil.copy(shard, tmp_path / "c")
+    with pytest.raises(DamagedFile, match=r"holds two saves, model\.safetensors and model-00001-of-"):
+        load_checkpoint(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        ({"weight_map": {"w": "../elsewhere.safetensors"}}, "names a file outside its directory"),
+        ({"weight_map": {"w": 3}}, "does not say which file"),
+        ({"weight_map": {}}, "does not say which file"),
+        ([], "does not say which file"),
+    ],
+)
+def test_an_index_that_leads_nowhere_is_refused(attention_base: Path, tmp_path: Path, index: Any, words: str) -> None:
+    save_checkpoint(tmp_path / "c", new_model(str(attention_base), Settings(lora=0)))
+    (tmp_path / "c" / "model.safetensors").unlink()
+    (tmp_path / "c" / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(DamagedFile, match=words):
+        load_checkpoint(tmp_path / "c")
+
+
 def test_an_adapter_checkpoint_opens_with_the_tokenizer_of_its_own(attention_base: Path, tmp_path: Path) -> None:
     save_checkpoint(tmp_path / "c", new_model(str(attention_base), Settings(lora=2)))
     assert load_checkpoint(tmp_path / "c").directory == tmp_path / "c"
