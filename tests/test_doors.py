@@ -42,7 +42,15 @@ def test_the_core_of_the_engine_loads_no_screen_and_nothing_heavy() -> None:
 WRITES = {"write_text", "write_bytes", "touch", "mkdir", "rename", "replace", "unlink", "symlink_to", "hardlink_to"}
 """Methods of pathlib that change the disk; `str.replace` takes two arguments, `Path.replace` one."""
 
-MAY_WRITE = {"kev/files.py"}
+MAY_WRITE = {
+    "kev/files.py",
+    # The emulator's bulk data: no record, not under runs/, and up to gigabytes that a client can send again.
+    "kev/emulator/contents.py",  # uploaded files and blobs by digest
+    "kev/emulator/launch.py",  # a container's own directory
+    "kev/emulator/volume_files.py",  # files of volumes, staged and renamed
+    # A program of its own that must start in milliseconds, so it imports nothing of kev.
+    "kev/emulator/supervisor.py",
+}
 
 
 def writes_in(path: Path) -> list[str]:
@@ -69,5 +77,5 @@ def test_only_the_files_module_writes(package: str) -> None:
     paths = list((REPOSITORY / package).rglob("*.py"))
     allowed = [path for path in paths if str(path.relative_to(REPOSITORY)) in MAY_WRITE]
     assert [line for path in paths if path not in allowed for line in writes_in(path)] == []
-    if allowed:
-        assert writes_in(allowed[0]), "the check sees nothing even where writing is known to happen"
+    for path in allowed:
+        assert writes_in(path), f"{path}: nothing is written here; take it off the list, or the check sees nothing"

@@ -1,0 +1,166 @@
+"""Logs: what containers print and what the platform says about them, streamed and searched."""
+
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kev.clock import Clock
+from kev.emulator.dispatch import Caller
+from kev.emulator.entities import App, Task
+from kev.emulator.plan import LogPlan
+from kev.emulator.store import Store
+from kev.emulator.waiting import Bell
+from kev.emulator.wire import not_found, pb, seconds_of, timestamp
+
+PLATFORM = 3
+"""The file descriptor under which the platform speaks."""
+
+MAX_LINES_PER_APP = 200_000
+"""Older lines are forgotten; the provider forgets by age alone."""
+
+FETCH_LIMIT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One piece of log: its place in the app's log, when and where it came from."""
+
+    number: int
+    at: float
+    fd: int
+    text: str
+    task_id: str
+    function_id: str
+    call_id: str = ""
+    input_id: str = ""
+
+    @property
+    def entry_id(self) -> str:
+        return f"{int(self.at * 1000)}-{self.number}"
+
+
+class LogBook:
+    """The lines of each app in order of arrival, and a bell for those who follow."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[Line]] = defaultdict(list)
+        self._bells: dict[str, Bell] = defaultdict(Bell)
+        self._number = 0
+
+    def add(self, app_id: str, at: float, fd: int, text: str, task_id: str, function_id: str, call_id: str,
+            input_id: str) -> None:  # fmt: skip
+        self._number += 1
+        lines = self._lines[app_id]
+        lines.append(Line(self._number, at, fd, text, task_id, function_id, call_id, input_id))
+        if len(lines) > MAX_LINES_PER_APP:
+            del lines[: len(lines) - MAX_LINES_PER_APP // 2]
+        self._bells[app_id].ring()
+
+    def of(self, app_id: str) -> list[Line]:
+        return self._lines[app_id]
+
+    def bell(self, app_id: str) -> Bell:
+        return self._bells[app_id]
+
+
+class Logs:
+    """Answers the log procedures under the plan's lag and retention."""
+
+    def __init__(self, store: Store, book: LogBook, clock: Clock, plan: LogPlan) -> None:
+        self._store = store
+        self._book = book
+        self._clock = clock
+        self._plan = plan
+
+    async def app_get_logs(self, request: pb.AppGetLogsRequest, _caller: Caller) -> AsyncIterator[pb.TaskLogsBatch]:
+        """Stream until the request's own timeout; `app_done` at the end tells a client not to ask again."""
+        task = self._store.task(request.task_id) if request.task_id else None
+        app = self._store.app(request.app_id or (task.app_id if task else ""))
+        last = int(request.last_entry_id.rpartition("-")[2] or 0) if request.last_entry_id else 0
+        end = time.monotonic() + request.timeout
+        while True:
+            bell = self._book.bell(app.id).listen()
+            for line in self._visible(app):
+                if line.number > last:
+                    last = line.number
+                    if _selected(line, request, request.file_descriptor):
+                        yield batch(line)
+            if self._is_over(app, task, last):
+                yield pb.TaskLogsBatch(app_done=True)
+                return
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            await bell.wait(min(left, self._plan.lag_s or left))
+
+    async def app_fetch_logs(self, request: pb.AppFetchLogsRequest, _caller: Caller) -> pb.AppFetchLogsResponse:
+        found = list(self._between(request))
+        return pb.AppFetchLogsResponse(batches=[batch(line) for line in found[-(request.limit or FETCH_LIMIT) :]])
+
+    async def app_count_logs(self, request: pb.AppCountLogsRequest, _caller: Caller) -> pb.AppCountLogsResponse:
+        counts: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
+        for line in self._between(request):
+            counts[int(line.at // request.bucket_secs * request.bucket_secs)][line.fd - 1] += 1
+        return pb.AppCountLogsResponse(
+            app_id=request.app_id,
+            buckets=[
+                pb.AppCountLogsResponse.LogBucket(
+                    bucket_start_at=timestamp(start), stdout_logs=out, stderr_logs=error, system_logs=system
+                )
+                for start, (out, error, system) in sorted(counts.items())
+            ],
+        )
+
+    def _between(self, request: Any) -> Iterator[Line]:
+        if not request.app_id:
+            raise not_found("logs are asked for by app")
+        since, until = seconds_of(request.since), seconds_of(request.until)
+        for line in self._visible(self._store.app(request.app_id)):
+            if since <= line.at < until and _selected(line, request, request.source):
+                yield line
+
+    def _visible(self, app: App) -> list[Line]:
+        now = self._clock.now().timestamp()
+        first, last = now - self._plan.retention_s, now - self._plan.lag_s
+        return [
+            line for line in self._book.of(app.id) if line.at >= first and (not self._plan.lag_s or line.at <= last)
+        ]
+
+    def _is_over(self, app: App, task: Task | None, last: int) -> bool:
+        if not (app.is_stopped or (task is not None and not task.is_live)):
+            return False
+        lines = self._book.of(app.id)
+        lagging = self._plan.lag_s and lines and lines[-1].number > last
+        # A stopped app whose containers still die will print a little more.
+        return not lagging and not any(each.is_live for each in self._store.tasks_of(app.id) if task in (None, each))
+
+
+def batch(line: Line) -> pb.TaskLogsBatch:
+    item = pb.TaskLogs(
+        data=line.text,
+        timestamp=line.at,
+        timestamp_ns=int(line.at * 1e9),
+        file_descriptor=line.fd,  # type: ignore[arg-type]
+        function_call_id=line.call_id,
+        input_id=line.input_id,
+        container_id=line.task_id,
+    )
+    return pb.TaskLogsBatch(
+        task_id=line.task_id,
+        function_id=line.function_id,
+        input_id=line.input_id,
+        entry_id=line.entry_id,
+        items=[item],
+    )
+
+
+def _selected(line: Line, request: Any, source: int) -> bool:
+    wanted = (
+        (source, line.fd),
+        (request.function_id, line.function_id),
+        (request.function_call_id, line.call_id),
+        (request.task_id, line.task_id),
+    )
+    return all(not want or want == have for want, have in wanted) and request.search_text in line.text

@@ -1,0 +1,80 @@
+"""One container's process, as the emulator sees it: started through the supervisor, signalled, and waited for."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
+LINE_LIMIT = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A piece of what a container printed: Unix seconds, 1 for stdout or 2 for stderr, and the text."""
+
+    at: float
+    fd: int
+    text: str
+
+
+class Process:
+    """A running container. `exit_code` is negative for the signal that ended it."""
+
+    def __init__(self, supervisor: asyncio.subprocess.Process, on_output: Callable[[Output], None]) -> None:
+        self._supervisor = supervisor
+        self._on_output = on_output
+        self.pid = 0
+        self.exit_code: int | None = None
+        self.ended_at = 0.0
+        self._done = asyncio.create_task(self._listen())
+
+    @classmethod
+    async def start(
+        cls, directory: Path, command: list[str], environment: dict[str, str], cwd: Path,
+        on_output: Callable[[Output], None],
+    ) -> "Process":  # fmt: skip
+        """Start `command` under a supervisor that keeps its records in `directory`."""
+        supervisor = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-S", str(SUPERVISOR), str(directory), *command,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=environment, cwd=cwd,
+            start_new_session=True, limit=LINE_LIMIT,
+        )  # fmt: skip
+        return cls(supervisor, on_output)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the container's main process; SIGKILL goes to everything it started."""
+        if self._supervisor.stdin is not None and not self._supervisor.stdin.is_closing():
+            self._supervisor.stdin.write(f"{int(number)}\n".encode())
+
+    async def wait(self) -> int:
+        """Return the exit code once the process and everything it started is gone and its output is read."""
+        await asyncio.shield(self._done)
+        return self.exit_code if self.exit_code is not None else -signal.SIGKILL
+
+    async def _listen(self) -> None:
+        assert self._supervisor.stdout is not None
+        async for line in self._supervisor.stdout:
+            report = orjson.loads(line)
+            if "pid" in report:
+                self.pid = report["pid"]
+            elif "exit" in report:
+                self.exit_code, self.ended_at = report["exit"], report["at"]
+            else:
+                self._on_output(Output(report["at"], report["fd"], report["text"]))
+        await self._supervisor.wait()
+        if self.exit_code is None and self.pid:
+            kill_group(self.pid)  # the supervisor itself was killed
+
+
+def kill_group(pid: int) -> None:
+    """Kill a process group, if it is still there."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return

@@ -1,0 +1,95 @@
+"""Every way in which a container is ended from outside: time-outs, stops, preemption, crashes, lack of memory."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+
+from kev.emulator.container import Container
+from kev.emulator.plan import ENDLESS, ContainerEvent
+from kev.emulator.timings import Timings
+
+
+class _ArmedEvent:
+    def __init__(self, event: ContainerEvent) -> None:
+        self.event = event
+        self.left = event.times
+
+    def matches(self, container: Container) -> bool:
+        return self.left != 0 and fnmatchcase(container.function.name, self.event.function)
+
+    def take(self) -> bool:
+        if self.left == 0:
+            return False
+        if self.left != ENDLESS:
+            self.left -= 1
+        return True
+
+
+class Terminator:
+    """Sends the signals, in the provider's order and with its delays."""
+
+    def __init__(self, timings: Timings, events: tuple[ContainerEvent, ...]) -> None:
+        self._timings = timings
+        self._events = [_ArmedEvent(event) for event in events]
+        self._timers: dict[str, list[asyncio.TimerHandle]] = {}
+
+    def watch(self, container: Container, on_time_out: Callable[[], None]) -> None:
+        """Begin the time-out of one attempt, and the plan's events that count from its start."""
+        if container.timeout_s:
+            self._later(container, container.timeout_s, on_time_out)
+        for armed in self._events:
+            if armed.event.after_s is not None and armed.matches(container) and armed.take():
+                self._later(container, armed.event.after_s, self._cause, container, armed.event)
+
+    def printed(self, container: Container, text: str) -> None:
+        """Let the plan's events happen that wait for a line."""
+        for armed in self._events:
+            wanted = armed.event.at_log
+            if wanted is not None and wanted in text and armed.matches(container) and armed.take():
+                self._cause(container, armed.event)
+
+    def time_out(self, container: Container) -> None:
+        """SIGUSR1 raises in the function; SIGINT and SIGKILL follow for those who swallow it."""
+        container.end("timeout")
+        container.signal(signal.SIGUSR1)
+        self._later(container, self._timings.interrupt_after, container.signal, signal.SIGINT)
+        self._later(container, self._timings.kill_after, container.signal, signal.SIGKILL)
+
+    def preempt(self, container: Container, why: str = "preempted") -> None:
+        """SIGINT, then SIGKILL; the call goes to another container."""
+        container.end(why)
+        container.signal(signal.SIGINT)
+        self._later(container, self._timings.interrupt_after, container.signal, signal.SIGKILL)
+
+    def stop(self, container: Container, why: str) -> None:
+        container.end(why)
+        container.signal(signal.SIGTERM)
+        self._later(container, self._timings.stop_grace, container.signal, signal.SIGKILL)
+
+    def kill(self, container: Container) -> None:
+        container.signal(signal.SIGKILL)
+
+    def run_out_of_memory(self, container: Container) -> None:
+        container.was_out_of_memory = True
+        container.signal(signal.SIGKILL)
+
+    def forget(self, container: Container) -> None:
+        """Drop the timers of a container that is gone."""
+        for timer in self._timers.pop(container.task.id, []):
+            timer.cancel()
+
+    def _cause(self, container: Container, event: ContainerEvent) -> None:
+        match event.event:
+            case "preempt":
+                self.preempt(container)
+            case "crash":
+                self.kill(container)
+            case "oom":
+                self.run_out_of_memory(container)
+            case "stop":
+                self.stop(container, "stopped")
+
+    def _later(self, container: Container, seconds: float, action: Callable[..., None], *arguments: object) -> None:
+        timer = asyncio.get_running_loop().call_later(seconds, action, *arguments)
+        self._timers.setdefault(container.task.id, []).append(timer)

@@ -1,0 +1,239 @@
+"""The files of volumes: what is committed, what a container sees, and how one becomes the other.
+
+Each container works on its own copy of a volume, as it was when the container started or last reloaded. A commit takes
+what changed there since, writes it beside the committed files, and then renames file by file: readers see old or new
+bytes, never half of a file. A commit that a kill interrupts is finished at the next start if it was acknowledged or
+complete, and forgotten otherwise.
+
+    <volume>/committed/      what everyone outside sees, and what containers start from
+    <volume>/incoming/N/     a commit on its way: files, and manifest.json once it is complete
+    <task>/volumes/<volume>/ a container's own copy
+"""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kev import files
+from kev.errors import KevError
+
+MANIFEST = "manifest.json"
+COPY_BYTES = 8 * 1024 * 1024
+
+PINS_KEPT = 512
+"""So many files that were being read are kept after they are replaced."""
+
+Stamp = tuple[int, int, int]
+"""Modification time in nanoseconds, size and inode: equal stamps are taken for equal contents."""
+
+
+def snapshot(directory: Path) -> dict[str, Stamp]:
+    """The regular files under `directory` by relative path. Links, sockets and pipes are not kept in volumes."""
+    found: dict[str, Stamp] = {}
+    for parent, _, names in os.walk(directory):
+        for name in names:
+            path = Path(parent, name)
+            try:
+                status = path.lstat()
+            except FileNotFoundError:
+                continue  # removed while we looked
+            if path.is_file() and not path.is_symlink():
+                found[str(path.relative_to(directory))] = (status.st_mtime_ns, status.st_size, status.st_ino)
+    return found
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy bytes and times; `target` appears whole."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.copy")
+    try:
+        shutil.copyfile(source, temporary)
+        shutil.copystat(source, temporary)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a directory with all it holds."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+class Pins:
+    """Files that stay readable, under a name of their own, after they are replaced.
+
+    Committed files are never changed in place, so a second link to one holds what a reader began to read.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._names: dict[str, None] = {}
+        shutil.rmtree(directory, ignore_errors=True)
+
+    def add(self, name: str, path: Path) -> None:
+        """Keep `path` as it is now under `name`; the oldest of many is given up."""
+        self._directory.mkdir(exist_ok=True)
+        os.link(path, self._directory / name)
+        self._names[name] = None
+        while len(self._names) > PINS_KEPT:
+            oldest = next(iter(self._names))
+            del self._names[oldest]
+            remove(self._directory / oldest)
+
+    def path(self, name: str) -> Path:
+        """Raises KeyError if there is no such pin, or no longer."""
+        if name not in self._names:
+            raise KeyError(name)
+        return self._directory / name
+
+
+class VolumeFiles:
+    """The committed files of one volume."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.committed = directory / "committed"
+        self._incoming = directory / "incoming"
+        self.committed.mkdir(parents=True, exist_ok=True)
+        self._incoming.mkdir(exist_ok=True)
+        self._next = 1 + max((int(each.name) for each in self._incoming.iterdir() if each.name.isdigit()), default=0)
+
+    def path(self, name: str) -> Path:
+        """The committed file or directory `name`. Raises ValueError if it would leave the volume."""
+        path = self.committed / name.strip("/")
+        if ".." in path.relative_to(self.committed).parts:
+            raise ValueError(f"{name!r:.80} leaves the volume")
+        return path
+
+    def recover(self) -> None:
+        """Finish the complete commits that a kill interrupted, in order, and forget the others."""
+        for stage in sorted(self._incoming.iterdir(), key=lambda each: int(each.name)):
+            if (stage / MANIFEST).exists():
+                self.publish(stage)
+            else:
+                shutil.rmtree(stage)
+
+    def new_stage(self) -> Path:
+        stage = self._incoming / str(self._next)
+        self._next += 1
+        (stage / "files").mkdir(parents=True)
+        return stage
+
+    def seal(self, stage: Path, changed: list[str], removed: list[str]) -> None:
+        """Mark a commit as complete: from here on a kill no longer loses it."""
+        files.write_atomic(stage / MANIFEST, files.dump_json({"changed": changed, "removed": removed}))
+
+    def publish(self, stage: Path) -> None:
+        """Make a complete commit visible. Can be repeated after an interruption."""
+        try:
+            manifest = files.read_json(stage / MANIFEST)
+        except KevError:
+            return
+        for name in manifest["changed"]:
+            source, target = stage / "files" / name, self.committed / name
+            if source.exists():
+                _make_room(target)
+                source.replace(target)
+        for name in manifest["removed"]:
+            target = self.committed / name
+            target.unlink(missing_ok=True)
+            _prune(target.parent, self.committed)
+        shutil.rmtree(stage)
+
+    def put(self, contents: Mapping[str, Sequence[Path]]) -> None:
+        """Commit files from outside, each made of the files that hold its blocks."""
+        stage = self.new_stage()
+        for name, blocks in contents.items():
+            target = stage / "files" / name.strip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as stream:
+                for block in blocks:
+                    with block.open("rb") as source:
+                        shutil.copyfileobj(source, stream, COPY_BYTES)
+        self.seal(stage, [name.strip("/") for name in contents], [])
+        self.publish(stage)
+
+
+@dataclass
+class View:
+    """A container's copy of a volume, and what it was like when the two last agreed."""
+
+    volume: VolumeFiles
+    directory: Path
+    read_only: bool = False
+    sub_path: str = ""
+    _mine: dict[str, Stamp] = field(default_factory=dict)
+    _theirs: dict[str, Stamp] = field(default_factory=dict)
+
+    @property
+    def _source(self) -> Path:
+        return self.volume.path(self.sub_path)
+
+    def reload(self) -> None:
+        """Take over what others have committed; files that this container has changed since stay as they are."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        theirs, mine = snapshot(self._source), snapshot(self.directory)
+        changed_here = {name for name in mine.keys() | self._mine.keys() if mine.get(name) != self._mine.get(name)}
+        for name in theirs.keys() | self._theirs.keys():
+            if theirs.get(name) == self._theirs.get(name) or name in changed_here:
+                continue
+            target = self.directory / name
+            if name in theirs:
+                _make_room(target)
+                copy_file(self._source / name, target)
+            else:
+                target.unlink(missing_ok=True)
+                _prune(target.parent, self.directory)
+        self._theirs = theirs
+        after = snapshot(self.directory)
+        self._mine = {name: after[name] if name not in changed_here else self._mine[name]
+                      for name in after if name not in changed_here or name in self._mine}  # fmt: skip
+
+    def stage(self) -> Path | None:
+        """Copy what changed here into a complete commit, or None if nothing did."""
+        if self.read_only:
+            return None
+        mine = snapshot(self.directory)
+        changed = [name for name in mine if mine[name] != self._mine.get(name)]
+        removed = [name for name in self._mine if name not in mine]
+        if not changed and not removed:
+            return None
+        prefix = Path(self.sub_path.strip("/"))
+        stage = self.volume.new_stage()
+        kept = []
+        for name in changed:
+            try:
+                copy_file(self.directory / name, stage / "files" / prefix / name)
+            except FileNotFoundError:
+                continue  # a temporary file of the program, already renamed
+            kept.append(str(prefix / name))
+        self.volume.seal(stage, kept, [str(prefix / name) for name in removed])
+        # A file that was written to during the copy has another stamp now and goes into the next commit.
+        self._mine = mine
+        return stage
+
+    def published(self) -> None:
+        """Note that what was staged is what is committed now."""
+        self._theirs = snapshot(self._source)
+
+
+def _make_room(target: Path) -> None:
+    """Let a file take the place of a directory, or of a file on the way to it."""
+    if target.is_dir() and not target.is_symlink():
+        shutil.rmtree(target)
+    for parent in reversed(target.parents):
+        if parent.is_file():
+            parent.unlink()
+            break
+    target.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _prune(directory: Path, top: Path) -> None:
+    while directory != top and directory.is_dir() and not any(directory.iterdir()):
+        directory.rmdir()
+        directory = directory.parent

@@ -1,0 +1,103 @@
+"""Which container sees which volume where: opening, committing and reloading the copies that containers work on."""
+
+import asyncio
+from collections import defaultdict
+from pathlib import Path
+
+from kev.emulator.entities import Task
+from kev.emulator.store import Store
+from kev.emulator.volume_files import Pins, View, VolumeFiles, remove
+from kev.emulator.wire import new_id, pb
+
+
+def variable_of(volume_name: str) -> str:
+    """The environment variable in which worker code finds its copy of a volume: `KEV_VOLUME_KEV_RUNS` for kev-runs."""
+    return "KEV_VOLUME_" + "".join(each if each.isalnum() else "_" for each in volume_name).upper()
+
+
+class VolumeViews:
+    """The copies that running containers work on, by task and volume."""
+
+    def __init__(self, store: Store, root: Path, stale_s: float) -> None:
+        self._store = store
+        self._root = root
+        self._stale_s = stale_s
+        self._volumes: dict[str, VolumeFiles] = {}
+        self._views: dict[str, dict[str, View]] = defaultdict(dict)
+        self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._pins = Pins(root / "pins")
+
+    def files(self, volume_id: str) -> VolumeFiles:
+        if volume_id not in self._volumes:
+            files = VolumeFiles(self._root / "volumes" / volume_id)
+            files.recover()
+            self._volumes[volume_id] = files
+        return self._volumes[volume_id]
+
+    def recover(self) -> None:
+        """Finish the commits that a kill interrupted, in every volume."""
+        for volume_id in self._store.volumes:
+            self.files(volume_id)
+
+    def forget(self, volume_id: str) -> None:
+        self._volumes.pop(volume_id, None)
+        remove(self._root / "volumes" / volume_id)
+
+    async def open(self, task: Task, directory: Path, mounts: list[pb.VolumeMount]) -> dict[str, str]:
+        """Make the copies of `mounts` for a container; the variables that lead to them are returned."""
+        variables = {}
+        for mount in mounts:
+            volume = self._store.volume(mount.volume_id)
+            view = View(self.files(volume.id), directory / "volumes" / volume.id, mount.read_only, mount.sub_path)
+            async with self._locks[volume.id]:
+                await asyncio.to_thread(view.reload)
+            self._views[task.id][volume.id] = view
+            variables[variable_of(volume.name)] = str(view.directory)
+        return variables
+
+    async def commit(self, task_id: str, volume_id: str) -> None:
+        """Commit what the container changed. It is safe on return, and visible after the plan's delay."""
+        view = self._views.get(task_id, {}).get(volume_id)
+        if view is None:
+            return
+        async with self._locks[volume_id]:
+            stage = await asyncio.to_thread(view.stage)
+            if stage is None:
+                return
+            if not self._stale_s:
+                await asyncio.to_thread(self.files(volume_id).publish, stage)
+                await asyncio.to_thread(view.published)
+                return
+        asyncio.get_running_loop().call_later(self._stale_s, self._publish_late, volume_id, stage)
+
+    def _publish_late(self, volume_id: str, stage: Path) -> None:
+        if volume_id in self._volumes:
+            self.files(volume_id).publish(stage)
+
+    async def reload(self, task_id: str, volume_id: str) -> None:
+        view = self._views.get(task_id, {}).get(volume_id)
+        if view is None:
+            return
+        await self.commit(task_id, volume_id)
+        async with self._locks[volume_id]:
+            await asyncio.to_thread(view.reload)
+
+    async def commit_all(self, task_id: str, volume_ids: list[str]) -> None:
+        for volume_id in volume_ids:
+            await self.commit(task_id, volume_id)
+
+    def close(self, task_id: str) -> None:
+        """Forget a container's copies; what it did not commit is lost, as with the provider."""
+        self._views.pop(task_id, None)
+
+    def pin(self, path: Path) -> str:
+        """A name under which the present contents of `path` can be read even when the file is replaced."""
+        name = new_id("pin")
+        self._pins.add(name, path)
+        return name
+
+    def pinned(self, volume_id: str, name: str) -> Path:
+        """The file behind `name`. Raises KeyError if it is none of ours, or no longer."""
+        if volume_id not in self._store.volumes:
+            raise KeyError(volume_id)
+        return self._pins.path(name)

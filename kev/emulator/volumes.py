@@ -1,0 +1,230 @@
+"""Volumes: named file trees that containers commit to and everyone else reads."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from kev.clock import Clock
+from kev.emulator.blobs import BLOCK, Blobs
+from kev.emulator.contents import ContentStore
+from kev.emulator.dispatch import Caller
+from kev.emulator.entities import Volume
+from kev.emulator.identity import DEFAULT_ENVIRONMENT
+from kev.emulator.limits import Limits
+from kev.emulator.store import Store
+from kev.emulator.volume_files import VolumeFiles, copy_file, remove
+from kev.emulator.volume_views import VolumeViews
+from kev.emulator.wire import GRPCError, Status, invalid, new_id, not_found, pb
+
+LIST_BATCH = 500
+
+
+class Volumes:
+    """Answers the volume procedures. Commits and reloads go to the views of the container that asks."""
+
+    def __init__(
+        self, store: Store, clock: Clock, limits: Limits, blobs: Blobs, contents: ContentStore, views: VolumeViews
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+        self._blobs = blobs
+        self._contents = contents
+        self._views = views
+
+    async def volume_get_or_create(self, request: Any, _caller: Caller) -> pb.VolumeGetOrCreateResponse:
+        environment = request.environment_name or DEFAULT_ENVIRONMENT
+        name, creation = request.deployment_name, request.object_creation_type
+        volume = self._named(name, environment)
+        if volume and creation == pb.OBJECT_CREATION_TYPE_CREATE_FAIL_IF_EXISTS:
+            raise GRPCError(Status.ALREADY_EXISTS, f"Volume '{name}' already exists.")
+        if volume is None:
+            if creation == pb.OBJECT_CREATION_TYPE_UNSPECIFIED:
+                raise not_found(f"Volume '{name}' not found in environment '{environment}'.")
+            version = request.version or pb.VOLUME_FS_VERSION_V2
+            now = self._clock.now().timestamp()
+            volume = Volume(id=new_id("vo"), name=name, environment=environment, version=version, created=now)
+            self._store.save(volume)
+        return pb.VolumeGetOrCreateResponse(
+            volume_id=volume.id,
+            version=volume.version,  # type: ignore[arg-type]
+            metadata=metadata(volume),
+        )
+
+    async def volume_get_by_id(self, request: Any, _caller: Caller) -> pb.VolumeGetByIdResponse:
+        volume = self._store.volume(request.volume_id)
+        return pb.VolumeGetByIdResponse(volume_id=volume.id, metadata=metadata(volume))
+
+    async def volume_heartbeat(self, request: Any, _caller: Caller) -> None:
+        self._store.volume(request.volume_id)
+
+    async def volume_list(self, request: Any, _caller: Caller) -> pb.VolumeListResponse:
+        environment = request.environment_name or DEFAULT_ENVIRONMENT
+        listed = [volume for volume in self._store.volumes.values() if volume.environment == environment]
+        return pb.VolumeListResponse(
+            items=[
+                pb.VolumeListItem(label=each.name, volume_id=each.id, created_at=each.created, metadata=metadata(each))
+                for each in listed
+            ],
+            environment_name=environment,
+        )
+
+    async def volume_rename(self, request: Any, _caller: Caller) -> None:
+        volume = self._store.volume(request.volume_id)
+        if self._named(request.name, volume.environment):
+            raise GRPCError(Status.ALREADY_EXISTS, f"Volume '{request.name}' already exists.")
+        volume.name = request.name
+        self._store.save(volume)
+
+    async def volume_delete(self, request: Any, _caller: Caller) -> None:
+        volume = self._store.volume(request.volume_id)
+        self._store.remove(volume)
+        self._views.forget(volume.id)
+
+    # Containers.
+
+    async def volume_commit(self, request: Any, caller: Caller) -> pb.VolumeCommitResponse:
+        self._store.volume(request.volume_id)
+        await self._views.commit(caller.task_id, request.volume_id)
+        return pb.VolumeCommitResponse(skip_reload=True)
+
+    async def volume_reload(self, request: Any, caller: Caller) -> None:
+        self._store.volume(request.volume_id)
+        await self._views.reload(caller.task_id, request.volume_id)
+
+    # Listing and reading.
+
+    async def volume_list_files2(self, request: Any, _caller: Caller) -> AsyncIterator[pb.VolumeListFiles2Response]:
+        self._limits.admit("listing")
+        entries = list(self._entries(request.volume_id, request.path, request.recursive))
+        for start in range(0, max(len(entries), 1), LIST_BATCH):
+            yield pb.VolumeListFiles2Response(entries=entries[start : start + LIST_BATCH])
+
+    async def volume_list_files(self, request: Any, _caller: Caller) -> AsyncIterator[pb.VolumeListFilesResponse]:
+        self._limits.admit("listing")
+        yield pb.VolumeListFilesResponse(entries=self._entries(request.volume_id, request.path, request.recursive))
+
+    async def volume_get_file2(self, request: Any, _caller: Caller) -> pb.VolumeGetFile2Response:
+        path = self._existing(request.volume_id, request.path)
+        if not path.is_file():
+            raise not_found(f"File not found: {request.path}")
+        size = path.stat().st_size
+        start = min(request.start, size)
+        end = min(start + request.len, size) if request.len else size
+        token = quote(self._views.pin(path))
+        urls = []
+        for block in range(start // BLOCK * BLOCK, end, BLOCK):
+            first, last = max(block, start), min(block + BLOCK, end)
+            urls.append(self._blobs.block_url(request.volume_id, token, first, last - first))
+        return pb.VolumeGetFile2Response(get_urls=urls, size=size, start=start, len=end - start)
+
+    # Writing from outside.
+
+    async def volume_put_files2(
+        self, request: pb.VolumePutFiles2Request, _caller: Caller
+    ) -> pb.VolumePutFiles2Response:
+        files = self._files(request.volume_id)
+        missing = [
+            pb.VolumePutFiles2Response.MissingBlock(
+                file_index=at, block_index=number, put_url=self._blobs.content_url(block.contents_sha256.hex())
+            )
+            for at, each in enumerate(request.files)
+            for number, block in enumerate(each.blocks)
+            if not self._contents.has(block.contents_sha256.hex())
+        ]
+        if missing:
+            return pb.VolumePutFiles2Response(missing_blocks=missing)
+        self._refuse_overwriting(
+            files, [each.path for each in request.files], request.disallow_overwrite_existing_files
+        )
+        contents = {
+            each.path: [self._contents.path(block.contents_sha256.hex()) for block in each.blocks]
+            for each in request.files
+        }
+        await asyncio.to_thread(files.put, contents)
+        return pb.VolumePutFiles2Response()
+
+    async def volume_put_files(self, request: Any, _caller: Caller) -> None:
+        files = self._files(request.volume_id)
+        names = [each.filename for each in request.files]
+        self._refuse_overwriting(files, names, request.disallow_overwrite_existing_files)
+        contents = {each.filename: [self._contents.path(each.sha256_hex)] for each in request.files}
+        await asyncio.to_thread(files.put, contents)
+
+    async def volume_remove_file2(self, request: Any, _caller: Caller) -> None:
+        path = self._existing(request.volume_id, request.path)
+        if path.is_dir() and not request.recursive:
+            raise invalid(f"{request.path}: is a directory; ask for a recursive removal")
+        await asyncio.to_thread(remove, path)
+
+    async def volume_remove_file(self, request: Any, caller: Caller) -> None:
+        await self.volume_remove_file2(request, caller)
+
+    async def volume_copy_files2(self, request: Any, _caller: Caller) -> None:
+        files = self._files(request.volume_id)
+        target = self._path(files, request.dst_path)
+        sources = [self._existing(request.volume_id, each) for each in request.src_paths]
+        into = target.is_dir() or request.dst_path.endswith("/") or len(sources) > 1
+        for source in sources:
+            if source.is_dir() and not request.recursive:
+                raise invalid(f"{source.name}: is a directory; ask for a recursive copy")
+            place = target / source.name if into else target
+            for path in [source] if source.is_file() else [each for each in source.rglob("*") if each.is_file()]:
+                copy_file(path, place / path.relative_to(source) if path != source else place)
+
+    async def volume_copy_files(self, request: Any, caller: Caller) -> None:
+        await self.volume_copy_files2(request, caller)
+
+    def _named(self, name: str, environment: str) -> Volume | None:
+        for volume in self._store.volumes.values():
+            if name and (volume.name, volume.environment) == (name, environment):
+                return volume
+        return None
+
+    def _files(self, volume_id: str) -> VolumeFiles:
+        return self._views.files(self._store.volume(volume_id).id)
+
+    @staticmethod
+    def _path(files: VolumeFiles, name: str) -> Path:
+        try:
+            return files.path(name)
+        except ValueError as error:
+            raise invalid(str(error)) from None
+
+    def _existing(self, volume_id: str, name: str) -> Path:
+        path = self._path(self._files(volume_id), name)
+        if not path.exists():
+            raise not_found(f"No such file or directory: {name}")
+        return path
+
+    def _entries(self, volume_id: str, name: str, recursive: bool) -> Iterator[pb.FileEntry]:
+        base, top = self._existing(volume_id, name), self._files(volume_id).committed
+        if base.is_file():
+            paths = [base]
+        else:
+            paths = sorted(base.rglob("*") if recursive else base.iterdir())
+        for path in paths:
+            if path.name.startswith(".") and path.name.endswith(".copy"):
+                continue
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                continue
+            kind = pb.FileEntry.DIRECTORY if path.is_dir() else pb.FileEntry.FILE
+            size = 0 if path.is_dir() else status.st_size
+            yield pb.FileEntry(path=str(path.relative_to(top)), type=kind, mtime=int(status.st_mtime), size=size)
+
+    def _refuse_overwriting(self, files: VolumeFiles, names: list[str], asked: bool) -> None:
+        for name in names:
+            if self._path(files, name).exists() and asked:
+                raise GRPCError(Status.ALREADY_EXISTS, f"{name}: already exists")
+
+
+def metadata(volume: Volume) -> pb.VolumeMetadata:
+    return pb.VolumeMetadata(
+        version=volume.version,  # type: ignore[arg-type]
+        name=volume.name,
+        creation_info=pb.CreationInfo(created_at=volume.created, created_by="emulator"),
+    )

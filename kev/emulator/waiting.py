@@ -1,0 +1,33 @@
+"""Waking those who wait, without losing a wake-up between looking and waiting."""
+
+import asyncio
+
+
+class Ear:
+    """One wait for a bell, begun before the waiter looks at what it waits for."""
+
+    def __init__(self, rung: asyncio.Event) -> None:
+        self._rung = rung
+
+    async def wait(self, seconds: float | None = None) -> bool:
+        """True once the bell has rung since `listen`, False after `seconds`."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._rung.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+class Bell:
+    """Wakes everyone who listens now, and nobody who begins to listen later."""
+
+    def __init__(self) -> None:
+        self._rung = asyncio.Event()
+
+    def listen(self) -> Ear:
+        return Ear(self._rung)
+
+    def ring(self) -> None:
+        self._rung.set()
+        self._rung = asyncio.Event()
