@@ -13,13 +13,17 @@ from kev.emulator.wire import new_id, not_found, pb
 
 
 class Apps:
-    """The app table. `stop_work` ends what runs of an app when it stops."""
+    """The app table. `stop_work` ends what runs of a stopped app, `retire` lets go of a former version's containers."""
 
-    def __init__(self, store: Store, clock: Clock, limits: Limits, stop_work: Callable[[App], None]) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, limits: Limits, stop_work: Callable[[App], None],
+        retire: Callable[[App], None],
+    ) -> None:  # fmt: skip
         self._store = store
         self._clock = clock
         self._limits = limits
         self._stop_work = stop_work
+        self._retire = retire
 
     async def app_create(self, request: pb.AppCreateRequest, _caller: Caller) -> pb.AppCreateResponse:
         self._limits.admit("app_creation")
@@ -113,6 +117,7 @@ class Apps:
                 },
             ]
         self._store.save(app)
+        self._retire(app)
         return pb.AppPublishResponse(url=page(app), deployed_at=self._now())
 
     async def app_stop(self, request: pb.AppStopRequest, _caller: Caller) -> None:

@@ -41,9 +41,9 @@ class Blobs:
         app.router.add_get(prefix + "/blob/{name}", self._get_blob)
         app.router.add_put(prefix + "/content/{digest}", self._put_content)
         app.router.add_get(prefix + "/volume/{volume}/{path:.+}", self._get_block)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, 0, shutdown_timeout=0.1)
+        site = web.TCPSite(self._runner, host, 0)
         await site.start()
         port = self._runner.addresses[0][1]
         self.base = f"http://{host}:{port}{prefix}"

@@ -3,7 +3,8 @@
 import hashlib
 import re
 import shlex
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from kev.emulator.contents import ContentStore, lay_out
@@ -135,7 +136,7 @@ class Deployment:
 
     def _lay_out(self, definition: pb.Function) -> str:
         """Copy the function's mounted files into a directory named after them, once; its name is returned."""
-        entries: dict[str, str] = {}
+        entries = image_files(self._store, definition.image_id)
         for mount_id in definition.mount_ids:
             if mount_id in self._store.mounts:
                 entries.update(self._store.mounts[mount_id].files)
@@ -190,15 +191,38 @@ def function_data(definition: pb.Function) -> pb.FunctionData:
     )
 
 
+def image_layers(store: Store, image_id: str) -> Iterator[Image]:
+    """An image and those it is built on, the lowest first."""
+    if (image := store.images.get(image_id)) is not None:
+        for base in image.definition.base_images:
+            yield from image_layers(store, base.image_id)
+        yield image
+
+
 def image_environment(store: Store, image_id: str) -> dict[str, str]:
-    """The variables that the image's ENV lines set, those of its base images first."""
+    """The variables that an image's ENV lines set."""
     values: dict[str, str] = {}
-    image = store.images.get(image_id)
-    if image is None:
-        return values
-    for base in image.definition.base_images:
-        values |= image_environment(store, base.image_id)
-    for command in image.definition.dockerfile_commands:
-        if found := ENV_LINE.match(command):
-            values |= dict(part.partition("=")[::2] for part in shlex.split(found[1]) if "=" in part)
+    for image in image_layers(store, image_id):
+        for command in image.definition.dockerfile_commands:
+            if found := ENV_LINE.match(command):
+                values |= dict(part.partition("=")[::2] for part in shlex.split(found[1]) if "=" in part)
     return values
+
+
+def image_files(store: Store, image_id: str) -> dict[str, str]:
+    """Files that an image's COPY lines bring along from this machine: path in the container to the content's hash."""
+    entries: dict[str, str] = {}
+    for image in image_layers(store, image_id):
+        mount = store.mounts.get(image.definition.context_mount_id)
+        for command in image.definition.dockerfile_commands if mount is not None else []:
+            words = shlex.split(command)
+            if mount is None or len(words) != 3 or words[0].upper() != "COPY":
+                continue
+            source, target = PurePosixPath("/", words[1]), PurePosixPath("/root", words[2])
+            for name, digest in mount.files.items():
+                path = PurePosixPath("/", name)
+                if path == source:
+                    entries[str(target / path.name if words[2].endswith("/") else target)] = digest
+                elif path.is_relative_to(source):
+                    entries[str(target / path.relative_to(source))] = digest
+    return entries

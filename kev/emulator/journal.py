@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from pydantic import ValidationError
 
 from kev import files
 from kev.emulator.entities import KINDS, Entity
+from kev.errors import DamagedLine
 
 MAX_BYTES = 2 * 1024 * 1024 * 1024
 
@@ -50,16 +52,26 @@ class Journal:
             self._writing = None
 
     def read(self) -> Iterator[Entity]:
-        """What holds, in the order of first appearance. A torn last line, never acknowledged, is left out."""
-        latest: dict[tuple[str, str], Any] = {}
+        """What holds, in the order of first appearance.
+
+        A torn last line was never acknowledged and is left out. Raises DamagedLine for any other that cannot be read.
+        """
         if not self.path.exists():
             return
-        for line in files.parse_json_lines(files.read_bytes(self.path, limit=MAX_BYTES)):
-            if isinstance(line.value, dict) and line.value.get("kind") in KINDS:
-                latest[line.value["kind"], line.value["id"]] = line.value["value"]
-        for (kind, _), value in latest.items():
+        lines = list(files.parse_json_lines(files.read_bytes(self.path, limit=MAX_BYTES)))
+        if lines and lines[-1].damage is not None:
+            lines.pop()
+        latest: dict[tuple[str, str], tuple[int, Any]] = {}
+        for line in lines:
+            if line.damage is not None:
+                raise DamagedLine(self.path, line.number, line.damage)
+            latest[line.value["kind"], line.value["id"]] = line.number, line.value["value"]
+        for (kind, _), (number, value) in latest.items():
             if value is not None:
-                yield KINDS[kind].model_validate_json(orjson.dumps(value))
+                try:
+                    yield KINDS[kind].model_validate_json(orjson.dumps(value))
+                except (KeyError, ValidationError) as error:
+                    raise DamagedLine(self.path, number, f"no {kind} of this version ({error})") from None
 
     def compact(self, entities: list[Entity]) -> None:
         """Replace the journal by one line for each of `entities`. Only while nothing else is written."""

@@ -4,12 +4,14 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from kev.clock import Clock
 from kev.emulator.dispatch import Caller
 from kev.emulator.entities import App, Task
 from kev.emulator.plan import LogPlan
+from kev.emulator.process import Output
 from kev.emulator.store import Store
 from kev.emulator.waiting import Bell
 from kev.emulator.wire import not_found, pb, seconds_of, timestamp
@@ -17,8 +19,8 @@ from kev.emulator.wire import not_found, pb, seconds_of, timestamp
 PLATFORM = 3
 """The file descriptor under which the platform speaks."""
 
-MAX_LINES_PER_APP = 200_000
-"""Older lines are forgotten; the provider forgets by age alone."""
+MAX_LINES = 200_000
+"""Of an app; older ones are forgotten here, where the provider forgets by age alone."""
 
 FETCH_LIMIT = 20_000
 
@@ -41,28 +43,40 @@ class Line:
         return f"{int(self.at * 1000)}-{self.number}"
 
 
-class LogBook:
-    """The lines of each app in order of arrival, and a bell for those who follow."""
+class AppLog:
+    """The lines of one app, numbered without gaps, and a bell for those who follow."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, list[Line]] = defaultdict(list)
-        self._bells: dict[str, Bell] = defaultdict(Bell)
-        self._number = 0
+        self.lines: list[Line] = []
+        self.bell = Bell()
+        self._next = 1
 
-    def add(self, app_id: str, at: float, fd: int, text: str, task_id: str, function_id: str, call_id: str,
-            input_id: str) -> None:  # fmt: skip
-        self._number += 1
-        lines = self._lines[app_id]
-        lines.append(Line(self._number, at, fd, text, task_id, function_id, call_id, input_id))
-        if len(lines) > MAX_LINES_PER_APP:
-            del lines[: len(lines) - MAX_LINES_PER_APP // 2]
-        self._bells[app_id].ring()
+    def add(self, output: Output, task: Task, call_id: str, input_id: str) -> None:
+        line = Line(self._next, output.at, output.fd, output.text, task.id, task.function_id, call_id, input_id)
+        self._next += 1
+        self.lines.append(line)
+        if len(self.lines) > MAX_LINES:
+            del self.lines[: MAX_LINES // 2]
+        self.bell.ring()
 
-    def of(self, app_id: str) -> list[Line]:
-        return self._lines[app_id]
+    def after(self, number: int) -> list[Line]:
+        """The lines behind number `number`."""
+        first = self.lines[0].number if self.lines else self._next
+        return self.lines[max(0, number + 1 - first) :]
 
-    def bell(self, app_id: str) -> Bell:
-        return self._bells[app_id]
+    def resume(self, entry_id: str) -> int:
+        """The number of the line that a follower saw last, found by its time if a restart has numbered it anew."""
+        if not entry_id:
+            return 0
+        milliseconds, _, number = (int(part) if part else 0 for part in entry_id.partition("-"))
+        for line in self.after(number - 1)[:1]:
+            if line.entry_id == entry_id:
+                return number
+        return next((line.number - 1 for line in self.lines if int(line.at * 1000) > milliseconds), self._next - 1)
+
+
+LogBook = defaultdict[str, AppLog]
+"""The log of each app by its id."""
 
 
 class Logs:
@@ -78,22 +92,22 @@ class Logs:
         """Stream until the request's own timeout; `app_done` at the end tells a client not to ask again."""
         task = self._store.task(request.task_id) if request.task_id else None
         app = self._store.app(request.app_id or (task.app_id if task else ""))
-        last = int(request.last_entry_id.rpartition("-")[2] or 0) if request.last_entry_id else 0
+        log = self._book[app.id]
+        last = log.resume(request.last_entry_id)
         end = time.monotonic() + request.timeout
         while True:
-            bell = self._book.bell(app.id).listen()
-            for line in self._visible(app):
-                if line.number > last:
-                    last = line.number
-                    if _selected(line, request, request.file_descriptor):
-                        yield batch(line)
-            if self._is_over(app, task, last):
+            ear = log.bell.listen()
+            for line in self._visible(log.after(last)):
+                last = line.number
+                if _selected(line, request, request.file_descriptor):
+                    yield batch(line)
+            if self._is_over(app, task) and not log.after(last):
                 yield pb.TaskLogsBatch(app_done=True)
                 return
             left = end - time.monotonic()
             if left <= 0:
                 return
-            await bell.wait(min(left, self._plan.lag_s or left))
+            await ear.wait(min(left, self._plan.lag_s or left))
 
     async def app_fetch_logs(self, request: pb.AppFetchLogsRequest, _caller: Caller) -> pb.AppFetchLogsResponse:
         found = list(self._between(request))
@@ -117,24 +131,21 @@ class Logs:
         if not request.app_id:
             raise not_found("logs are asked for by app")
         since, until = seconds_of(request.since), seconds_of(request.until)
-        for line in self._visible(self._store.app(request.app_id)):
+        for line in self._visible(self._book[self._store.app(request.app_id).id].lines):
             if since <= line.at < until and _selected(line, request, request.source):
                 yield line
 
-    def _visible(self, app: App) -> list[Line]:
+    def _visible(self, lines: list[Line]) -> list[Line]:
+        """Those of `lines` that are old enough to be seen and young enough to be kept."""
         now = self._clock.now().timestamp()
-        first, last = now - self._plan.retention_s, now - self._plan.lag_s
-        return [
-            line for line in self._book.of(app.id) if line.at >= first and (not self._plan.lag_s or line.at <= last)
-        ]
+        first, last = now - self._plan.retention_s, now - self._plan.lag_s if self._plan.lag_s else inf
+        return [line for line in lines if first <= line.at <= last]
 
-    def _is_over(self, app: App, task: Task | None, last: int) -> bool:
-        if not (app.is_stopped or (task is not None and not task.is_live)):
-            return False
-        lines = self._book.of(app.id)
-        lagging = self._plan.lag_s and lines and lines[-1].number > last
+    def _is_over(self, app: App, task: Task | None) -> bool:
+        if task is not None:
+            return not task.is_live
         # A stopped app whose containers still die will print a little more.
-        return not lagging and not any(each.is_live for each in self._store.tasks_of(app.id) if task in (None, each))
+        return app.is_stopped and not any(each.is_live for each in self._store.tasks_of(app.id))
 
 
 def batch(line: Line) -> pb.TaskLogsBatch:

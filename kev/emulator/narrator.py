@@ -29,7 +29,7 @@ class Narrator:
         self._attempts[attempt.task_id].append(attempt)
 
     def print(self, task: Task, output: Output) -> None:
-        self._add(task, output.at, output.fd, output.text)
+        self._add(task, output)
 
     def say(self, task: Task, text: str) -> None:
         """A line of the platform itself, kept in the journal since no container holds it."""
@@ -37,11 +37,11 @@ class Narrator:
         notice = Notice(id=new_id("no"), app_id=task.app_id, task_id=task.id, function_id=task.function_id,
                         at=now, text=text + "\n")  # fmt: skip
         self._store.save(notice)
-        self._add(task, notice.at, PLATFORM, notice.text)
+        self._add(task, Output(now, PLATFORM, notice.text))
 
     def wake(self, app_id: str) -> None:
         """Let followers see that something ended."""
-        self._book.bell(app_id).ring()
+        self._book[app_id].bell.ring()
 
     def restore(self, tasks: Path) -> None:
         """Fill the book from the journal and from what supervisors wrote, in the order of time."""
@@ -58,11 +58,11 @@ class Narrator:
                 read = files.parse_json_lines(files.read_bytes(path, limit=OUTPUT_LIMIT))
                 lines += [(task, Output(**each.value)) for each in read if isinstance(each.value, dict)]
         for task, output in sorted(lines, key=lambda each: each[1].at):
-            self._add(task, output.at, output.fd, output.text)
+            self._add(task, output)
 
-    def _add(self, task: Task, at: float, fd: int, text: str) -> None:
+    def _add(self, task: Task, output: Output) -> None:
         attempts = self._attempts[task.id]
-        place = bisect_right(attempts, at, key=lambda each: each.started)
+        place = bisect_right(attempts, output.at, key=lambda each: each.started)
         attempt = attempts[place - 1] if place else None
         call_id, input_id = (attempt.call_id, attempt.input_id) if attempt else ("", "")
-        self._book.add(task.app_id, at, fd, text, task.id, task.function_id, call_id, input_id)
+        self._book[task.app_id].add(output, task, call_id, input_id)

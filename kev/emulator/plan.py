@@ -26,6 +26,10 @@ Kind = Literal["unavailable", "throttle", "refuse", "lost-reply", "hang", "slow"
 """
 
 
+Event = Literal["preempt", "crash", "oom", "stop"]
+"""What can happen to a container: SIGINT and a new container; a sudden end; the same for lack of memory; SIGTERM."""
+
+
 class _Part(BaseModel):
     # A misspelt key in a plan would quietly inject nothing, and the test built on it would prove nothing.
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -65,7 +69,7 @@ class ContainerEvent(_Part):
     """A container of `function` meets `event`, `after_s` after its call began or when it prints `at_log`."""
 
     function: str = "*"
-    event: Literal["preempt", "crash", "oom", "stop"]
+    event: Event
     after_s: float | None = Field(default=None, ge=0)
     at_log: str | None = None
     times: int = 1

@@ -25,11 +25,11 @@ from kev.emulator.identity import DEFAULT_ENVIRONMENT, Identity
 from kev.emulator.journal import Journal
 from kev.emulator.launch import Launcher
 from kev.emulator.limits import Limits
-from kev.emulator.logs import LogBook, Logs
+from kev.emulator.logs import AppLog, LogBook, Logs
 from kev.emulator.memory import over_limit
 from kev.emulator.money import Billing, Meter, SpendCap
 from kev.emulator.narrator import Narrator
-from kev.emulator.plan import FaultPlan, read_plan
+from kev.emulator.plan import Event, FaultPlan, read_plan
 from kev.emulator.scheduler import Scheduler
 from kev.emulator.store import Store
 from kev.emulator.termination import Terminator
@@ -116,8 +116,8 @@ class Emulator:
         cap = SpendCap(plan.money, self.meter)
         views = VolumeViews(store, root, plan.volumes.stale_s)
         views.recover()
-        book = LogBook()
-        narrator = Narrator(store, book, clock)
+        self.book = LogBook(AppLog)
+        narrator = Narrator(store, self.book, clock)
         self.terminator = Terminator(self.timings, plan.container)
         self._launcher = Launcher(store, views, root, self.timings, plan.clock.container_skew_s)
         self.scheduler = Scheduler(
@@ -126,12 +126,12 @@ class Emulator:
         self._blobs = Blobs(blobs, contents, views.pinned)
         services: list[object] = [
             Identity(clock),
-            Apps(store, clock, self.limits, self.scheduler.stop_app),
+            Apps(store, clock, self.limits, self.scheduler.stop_app, self.scheduler.retire),
             Deployment(store, root, contents, blobs),
             Functions(store, self.scheduler),
             Calls(store, clock, self.scheduler, cap, plan.results.retention_s),
             Containers(store, self.scheduler, self.terminator, self.limits, self.timings),
-            Logs(store, book, clock, plan.logs),
+            Logs(store, self.book, clock, plan.logs),
             Volumes(store, clock, self.limits, self._blobs, contents, views),
             self._blobs,
             Dictionaries(store, clock),
@@ -175,8 +175,9 @@ class Emulator:
             await self.store.journal.sync()
         self._held.close()
 
-    async def serve_forever(self) -> None:
-        await asyncio.Event().wait()
+    def disrupt(self, call_id: str, event: Event) -> bool:
+        """Let `event` happen to the container that works on a call; False if none does. Raises for an unknown call."""
+        return self.scheduler.disrupt(self.store.call(call_id), event)
 
     async def _watch_memory(self) -> None:
         while True:

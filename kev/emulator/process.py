@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,6 @@ class Process:
         self._on_output = on_output
         self.pid = 0
         self.exit_code: int | None = None
-        self.ended_at = 0.0
         self._done = asyncio.create_task(self._listen())
 
     @classmethod
@@ -55,7 +55,8 @@ class Process:
     async def wait(self) -> int:
         """Return the exit code once the process and everything it started is gone and its output is read."""
         await asyncio.shield(self._done)
-        return self.exit_code if self.exit_code is not None else -signal.SIGKILL
+        assert self.exit_code is not None
+        return self.exit_code
 
     async def _listen(self) -> None:
         assert self._supervisor.stdout is not None
@@ -64,12 +65,18 @@ class Process:
             if "pid" in report:
                 self.pid = report["pid"]
             elif "exit" in report:
-                self.exit_code, self.ended_at = report["exit"], report["at"]
+                self.exit_code = report["exit"]
             else:
                 self._on_output(Output(report["at"], report["fd"], report["text"]))
         await self._supervisor.wait()
-        if self.exit_code is None and self.pid:
-            kill_group(self.pid)  # the supervisor itself was killed
+        if self._supervisor.stdin is not None:
+            self._supervisor.stdin.close()
+            with suppress(BrokenPipeError, ConnectionResetError):
+                await self._supervisor.stdin.wait_closed()
+        if self.exit_code is None:  # the supervisor itself was killed
+            self.exit_code = -signal.SIGKILL
+            if self.pid:
+                kill_group(self.pid)
 
 
 def kill_group(pid: int) -> None:

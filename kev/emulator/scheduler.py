@@ -14,6 +14,7 @@ from kev.emulator.launch import Launcher
 from kev.emulator.limits import Limits
 from kev.emulator.money import SpendCap
 from kev.emulator.narrator import Narrator
+from kev.emulator.plan import Event
 from kev.emulator.prices import gpu_of, hourly
 from kev.emulator.process import Output
 from kev.emulator.store import Store
@@ -97,6 +98,22 @@ class Scheduler:
                 self.finish(call, GENERIC(status=GENERIC.GENERIC_STATUS_TERMINATED, exception="App stopped"))
         self._narrator.wake(app.id)
 
+    def retire(self, app: App) -> None:
+        """A new version is published: containers of the old one finish what they have and take nothing more."""
+        for container in self.containers.values():
+            if container.task.app_id == app.id:
+                container.end("replaced by a new version")
+        for function_id in app.functions.values():
+            if function_id in self._store.functions:
+                self._provide(self._store.function(function_id))
+
+    def disrupt(self, call: Call, event: Event) -> bool:
+        """Let something happen to the container that works on `call`; False if none does."""
+        container = self._holder(call)
+        if container is not None:
+            self._terminator.cause(container, event)
+        return container is not None
+
     # What containers cause.
 
     async def next_call(self, container: Container, key: str) -> tuple[Call, Attempt] | None:
@@ -129,6 +146,7 @@ class Scheduler:
         if call is None or item.input_id in container.timed_out:
             return
         del container.calls[item.input_id]
+        self._terminator.unwatch(container, item.input_id)
         result = item.result
         policy = container.function.definition.retry_policy
         if result.status == GENERIC.GENERIC_STATUS_FAILURE and self._may_retry(call, policy):
@@ -152,7 +170,7 @@ class Scheduler:
         self._store.save(call)
         self._store.save(attempt)
         self._narrator.begin(attempt)
-        self._terminator.watch(container, lambda: self._time_out(container, call))
+        self._terminator.watch(container, call.input_id, lambda: self._time_out(container, call))
         return attempt
 
     def finish(self, call: Call, result: pb.GenericResult, data_format: int = pb.DATA_FORMAT_PICKLE) -> None:
@@ -348,7 +366,9 @@ class Scheduler:
         elif call.input_id in container.timed_out:
             self._return_for_retry(call, policy)
         elif outcome is not None and outcome.status != GENERIC.GENERIC_STATUS_SUCCESS:
-            self.finish(call, outcome)
+            # Without the pickled exception, which no client should have to load.
+            failure = GENERIC(status=outcome.status, exception=outcome.exception, traceback=outcome.traceback)
+            self.finish(call, failure)
         elif container.ending:
             self._return(call, 0)  # preempted or stopped: not the program's fault, and at once
         else:

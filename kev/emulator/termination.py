@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from kev.emulator.container import Container
-from kev.emulator.plan import ENDLESS, ContainerEvent
+from kev.emulator.plan import ENDLESS, ContainerEvent, Event
 from kev.emulator.timings import Timings
 
 
@@ -32,22 +32,23 @@ class Terminator:
     def __init__(self, timings: Timings, events: tuple[ContainerEvent, ...]) -> None:
         self._timings = timings
         self._events = [_ArmedEvent(event) for event in events]
-        self._timers: dict[str, list[asyncio.TimerHandle]] = {}
+        self._timers: dict[tuple[str, str], list[asyncio.TimerHandle]] = {}
+        """By task, and by input where they concern one call."""
 
-    def watch(self, container: Container, on_time_out: Callable[[], None]) -> None:
+    def watch(self, container: Container, input_id: str, on_time_out: Callable[[], None]) -> None:
         """Begin the time-out of one attempt, and the plan's events that count from its start."""
         if container.timeout_s:
-            self._later(container, container.timeout_s, on_time_out)
+            self._later(container, container.timeout_s, on_time_out, input_id=input_id)
         for armed in self._events:
             if armed.event.after_s is not None and armed.matches(container) and armed.take():
-                self._later(container, armed.event.after_s, self._cause, container, armed.event)
+                self._later(container, armed.event.after_s, self.cause, container, armed.event.event, input_id=input_id)
 
     def printed(self, container: Container, text: str) -> None:
         """Let the plan's events happen that wait for a line."""
         for armed in self._events:
             wanted = armed.event.at_log
             if wanted is not None and wanted in text and armed.matches(container) and armed.take():
-                self._cause(container, armed.event)
+                self.cause(container, armed.event.event)
 
     def time_out(self, container: Container) -> None:
         """SIGUSR1 raises in the function; SIGINT and SIGKILL follow for those who swallow it."""
@@ -74,13 +75,20 @@ class Terminator:
         container.was_out_of_memory = True
         container.signal(signal.SIGKILL)
 
-    def forget(self, container: Container) -> None:
-        """Drop the timers of a container that is gone."""
-        for timer in self._timers.pop(container.task.id, []):
+    def unwatch(self, container: Container, input_id: str) -> None:
+        """The attempt is over: drop its timers."""
+        for timer in self._timers.pop((container.task.id, input_id), []):
             timer.cancel()
 
-    def _cause(self, container: Container, event: ContainerEvent) -> None:
-        match event.event:
+    def forget(self, container: Container) -> None:
+        """The container is gone: drop all its timers."""
+        for key in [key for key in self._timers if key[0] == container.task.id]:
+            for timer in self._timers.pop(key):
+                timer.cancel()
+
+    def cause(self, container: Container, event: Event) -> None:
+        """Let `event` happen to a container now."""
+        match event:
             case "preempt":
                 self.preempt(container)
             case "crash":
@@ -90,6 +98,8 @@ class Terminator:
             case "stop":
                 self.stop(container, "stopped")
 
-    def _later(self, container: Container, seconds: float, action: Callable[..., None], *arguments: object) -> None:
+    def _later(
+        self, container: Container, seconds: float, action: Callable[..., None], *arguments: object, input_id: str = ""
+    ) -> None:
         timer = asyncio.get_running_loop().call_later(seconds, action, *arguments)
-        self._timers.setdefault(container.task.id, []).append(timer)
+        self._timers.setdefault((container.task.id, input_id), []).append(timer)

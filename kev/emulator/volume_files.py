@@ -12,7 +12,10 @@ complete, and forgotten otherwise.
 
 import os
 import shutil
+import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +23,9 @@ from kev import files
 from kev.errors import KevError
 
 MANIFEST = "manifest.json"
+COPYING = ".kev-copying"
+"""Ends the name of a file that is being copied."""
+
 COPY_BYTES = 8 * 1024 * 1024
 
 PINS_KEPT = 512
@@ -29,25 +35,39 @@ Stamp = tuple[int, int, int]
 """Modification time in nanoseconds, size and inode: equal stamps are taken for equal contents."""
 
 
+STAMP_RESOLUTION_NS = 20_000_000
+"""Two writes closer than this may leave the same modification time; the coarsest kernel clock ticks every 10 ms."""
+
+
+def stamp_of(path: Path) -> Stamp:
+    status = path.lstat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
 def snapshot(directory: Path) -> dict[str, Stamp]:
     """The regular files under `directory` by relative path. Links, sockets and pipes are not kept in volumes."""
     found: dict[str, Stamp] = {}
     for parent, _, names in os.walk(directory):
         for name in names:
             path = Path(parent, name)
-            try:
-                status = path.lstat()
-            except FileNotFoundError:
-                continue  # removed while we looked
-            if path.is_file() and not path.is_symlink():
-                found[str(path.relative_to(directory))] = (status.st_mtime_ns, status.st_size, status.st_ino)
+            with suppress(FileNotFoundError):  # removed while we looked
+                if path.is_file() and not path.is_symlink() and not name.endswith(COPYING):
+                    found[str(path.relative_to(directory))] = stamp_of(path)
     return found
+
+
+def _let_age(stamps: list[Stamp]) -> None:
+    """Wait until a further write to any of the files would give it another stamp."""
+    youngest = max((stamp[0] for stamp in stamps), default=0)
+    wait = youngest + STAMP_RESOLUTION_NS - time.time_ns()
+    if 0 < wait <= STAMP_RESOLUTION_NS:
+        time.sleep(wait / 1e9)
 
 
 def copy_file(source: Path, target: Path) -> None:
     """Copy bytes and times; `target` appears whole."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.copy")
+    temporary = target.with_name(f".{target.name}{COPYING}")
     try:
         shutil.copyfile(source, temporary)
         shutil.copystat(source, temporary)
@@ -137,12 +157,12 @@ class VolumeFiles:
         for name in manifest["changed"]:
             source, target = stage / "files" / name, self.committed / name
             if source.exists():
-                _make_room(target)
+                make_room(target)
                 source.replace(target)
         for name in manifest["removed"]:
             target = self.committed / name
             target.unlink(missing_ok=True)
-            _prune(target.parent, self.committed)
+            prune(target.parent, self.committed)
         shutil.rmtree(stage)
 
     def put(self, contents: Mapping[str, Sequence[Path]]) -> None:
@@ -159,9 +179,17 @@ class VolumeFiles:
         self.publish(stage)
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A complete commit on its way: its directory, and the files it changes or removes, as the container names them."""
+
+    directory: Path
+    names: frozenset[str]
+
+
 @dataclass
 class View:
-    """A container's copy of a volume, and what it was like when the two last agreed."""
+    """A container's copy of a volume, and what both sides were like when they last agreed."""
 
     volume: VolumeFiles
     directory: Path
@@ -169,6 +197,8 @@ class View:
     sub_path: str = ""
     _mine: dict[str, Stamp] = field(default_factory=dict)
     _theirs: dict[str, Stamp] = field(default_factory=dict)
+    _under_way: Counter[str] = field(default_factory=Counter)
+    """Files in commits that are not visible yet: what is visible of them is older than what is here."""
 
     @property
     def _source(self) -> Path:
@@ -178,23 +208,22 @@ class View:
         """Take over what others have committed; files that this container has changed since stay as they are."""
         self.directory.mkdir(parents=True, exist_ok=True)
         theirs, mine = snapshot(self._source), snapshot(self.directory)
-        changed_here = {name for name in mine.keys() | self._mine.keys() if mine.get(name) != self._mine.get(name)}
         for name in theirs.keys() | self._theirs.keys():
-            if theirs.get(name) == self._theirs.get(name) or name in changed_here:
+            is_news = theirs.get(name) != self._theirs.get(name)
+            if not is_news or self._under_way[name] or mine.get(name) != self._mine.get(name):
                 continue
             target = self.directory / name
             if name in theirs:
-                _make_room(target)
+                make_room(target)
                 copy_file(self._source / name, target)
+                self._mine[name] = stamp_of(target)
             else:
                 target.unlink(missing_ok=True)
-                _prune(target.parent, self.directory)
+                prune(target.parent, self.directory)
+                self._mine.pop(name, None)
         self._theirs = theirs
-        after = snapshot(self.directory)
-        self._mine = {name: after[name] if name not in changed_here else self._mine[name]
-                      for name in after if name not in changed_here or name in self._mine}  # fmt: skip
 
-    def stage(self) -> Path | None:
+    def stage(self) -> Stage | None:
         """Copy what changed here into a complete commit, or None if nothing did."""
         if self.read_only:
             return None
@@ -203,26 +232,35 @@ class View:
         removed = [name for name in self._mine if name not in mine]
         if not changed and not removed:
             return None
+        _let_age([mine[name] for name in changed])
         prefix = Path(self.sub_path.strip("/"))
-        stage = self.volume.new_stage()
+        directory = self.volume.new_stage()
         kept = []
         for name in changed:
             try:
-                copy_file(self.directory / name, stage / "files" / prefix / name)
+                copy_file(self.directory / name, directory / "files" / prefix / name)
             except FileNotFoundError:
                 continue  # a temporary file of the program, already renamed
-            kept.append(str(prefix / name))
-        self.volume.seal(stage, kept, [str(prefix / name) for name in removed])
-        # A file that was written to during the copy has another stamp now and goes into the next commit.
+            kept.append(name)
+        self.volume.seal(directory, [str(prefix / name) for name in kept], [str(prefix / name) for name in removed])
+        # A file that was written to during the copy has another stamp by now and goes into the next commit.
         self._mine = mine
+        stage = Stage(directory, frozenset(kept) | frozenset(removed))
+        self._under_way.update(stage.names)
         return stage
 
-    def published(self) -> None:
-        """Note that what was staged is what is committed now."""
-        self._theirs = snapshot(self._source)
+    def published(self, stage: Stage) -> None:
+        """Note that a commit of ours is visible now, so that it is not taken for news from others."""
+        for name in stage.names:
+            self._under_way[name] -= 1
+            path = self._source / name
+            if path.is_file():
+                self._theirs[name] = stamp_of(path)
+            else:
+                self._theirs.pop(name, None)
 
 
-def _make_room(target: Path) -> None:
+def make_room(target: Path) -> None:
     """Let a file take the place of a directory, or of a file on the way to it."""
     if target.is_dir() and not target.is_symlink():
         shutil.rmtree(target)
@@ -233,7 +271,7 @@ def _make_room(target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
 
 
-def _prune(directory: Path, top: Path) -> None:
+def prune(directory: Path, top: Path) -> None:
     while directory != top and directory.is_dir() and not any(directory.iterdir()):
         directory.rmdir()
         directory = directory.parent

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kev.emulator.entities import Task
 from kev.emulator.store import Store
-from kev.emulator.volume_files import Pins, View, VolumeFiles, remove
+from kev.emulator.volume_files import Pins, Stage, View, VolumeFiles, remove
 from kev.emulator.wire import new_id, pb
 
 
@@ -65,14 +65,14 @@ class VolumeViews:
             if stage is None:
                 return
             if not self._stale_s:
-                await asyncio.to_thread(self.files(volume_id).publish, stage)
-                await asyncio.to_thread(view.published)
+                await asyncio.to_thread(self._publish, view, stage)
                 return
-        asyncio.get_running_loop().call_later(self._stale_s, self._publish_late, volume_id, stage)
+        asyncio.get_running_loop().call_later(self._stale_s, self._publish, view, stage)
 
-    def _publish_late(self, volume_id: str, stage: Path) -> None:
-        if volume_id in self._volumes:
-            self.files(volume_id).publish(stage)
+    @staticmethod
+    def _publish(view: View, stage: Stage) -> None:
+        view.volume.publish(stage.directory)
+        view.published(stage)
 
     async def reload(self, task_id: str, volume_id: str) -> None:
         view = self._views.get(task_id, {}).get(volume_id)

@@ -206,8 +206,6 @@ class Volumes:
         else:
             paths = sorted(base.rglob("*") if recursive else base.iterdir())
         for path in paths:
-            if path.name.startswith(".") and path.name.endswith(".copy"):
-                continue
             try:
                 status = path.stat()
             except FileNotFoundError:
