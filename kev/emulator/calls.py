@@ -78,7 +78,7 @@ class Calls:
         self._store.save(call)
         if caller.idempotency_key:
             self._by_key[caller.idempotency_key] = call.id
-        self._scheduler.submit(call)
+        self._scheduler.queues.put(call)
         return call
 
     async def function_retry_inputs(self, request: Any, _caller: Caller) -> pb.FunctionRetryInputsResponse:
@@ -95,7 +95,7 @@ class Calls:
         call = self._store.call(request.function_call_id)
         end = time.monotonic() + request.timeout
         while not call.is_done:
-            ear = self._scheduler.finished.listen()
+            ear = self._scheduler.queues.finished.listen()
             left = end - time.monotonic()
             if left <= 0:
                 return pb.FunctionGetOutputsResponse(num_unfinished_inputs=1, last_entry_id="0-0")

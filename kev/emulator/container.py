@@ -34,6 +34,8 @@ class Container:
         self.ending = ""
         """Why it takes no more calls."""
         self.was_out_of_memory = False
+        self.defect = ""
+        """Why the emulator could not run it."""
         self.cancellations: list[str] = []
         self.outcome: pb.GenericResult | None = None
         """What it reported of itself when it failed outside any call."""

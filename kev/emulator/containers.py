@@ -48,10 +48,9 @@ class Containers:
 
     async def function_get_inputs(self, _request: Any, caller: Caller) -> pb.FunctionGetInputsResponse:
         container = self._container(caller)
-        delivered = await self._scheduler.next_call(container, caller.idempotency_key)
-        if delivered is None:
+        call = await self._scheduler.next_call(container, caller.idempotency_key)
+        if call is None:
             return pb.FunctionGetInputsResponse(inputs=[pb.FunctionGetInputsItem(kill_switch=True)])
-        call, _ = delivered
         item = pb.FunctionGetInputsItem(
             input_id=call.input_id,
             input=self._store.inputs[call.input_id].item.input,
@@ -109,7 +108,7 @@ class Containers:
 
     def _container(self, caller: Caller) -> Container:
         if (container := self._scheduler.containers.get(caller.task_id)) is None:
-            raise GRPCError(Status.PERMISSION_DENIED, f"no running container {caller.task_id!r:.40}")
+            raise GRPCError(Status.PERMISSION_DENIED, "only a running container may ask this")
         return container
 
 

@@ -38,8 +38,12 @@ class Credentials:
 class Dispatcher:
     """Authenticates, injects faults, calls the service, and holds each reply until what it says is on disk."""
 
-    def __init__(self, services: list[object], credentials: Credentials, journal: Journal, faults: Faults) -> None:
+    def __init__(
+        self, services: list[object], credentials: Credentials, is_running: Callable[[str], bool], journal: Journal,
+        faults: Faults,
+    ) -> None:  # fmt: skip
         self._credentials = credentials
+        self._is_running = is_running
         self._journal = journal
         self._faults = faults
         self.counts: Counter[str] = Counter()
@@ -96,8 +100,9 @@ class Dispatcher:
     def _authenticate(self, headers: dict[str, str]) -> Caller:
         key = headers.get("x-idempotency-key", "")
         if headers.get("x-modal-client-type") == CONTAINER_CLIENT:
-            if not (task_id := headers.get(TASK_HEADER, "")):
-                raise GRPCError(Status.UNAUTHENTICATED, "a container must say which one it is")
+            # The id of a running container, which nobody can guess, is its token.
+            if not self._is_running(task_id := headers.get(TASK_HEADER, "")):
+                raise GRPCError(Status.PERMISSION_DENIED, f"no running container {task_id!r:.40}")
             return Caller(task_id, key)
         given = Credentials(headers.get("x-modal-token-id", ""), headers.get("x-modal-token-secret", ""))
         if given != self._credentials:

@@ -83,7 +83,7 @@ class Functions:
         function = self._store.function(request.function_id)
         containers = self._scheduler.containers_of(function.id)
         return pb.FunctionStats(
-            backlog=self._scheduler.backlog(function.id),
+            backlog=self._scheduler.queues.backlog(function.id),
             num_total_tasks=len(containers),
             num_running_inputs=sum(len(each.calls) for each in containers),
         )

@@ -1,5 +1,6 @@
 """Logs: what containers print and what the platform says about them, streamed and searched."""
 
+import re
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
@@ -23,6 +24,7 @@ MAX_LINES = 200_000
 """Of an app; older ones are forgotten here, where the provider forgets by age alone."""
 
 FETCH_LIMIT = 20_000
+ENTRY_ID = re.compile(r"(\d+)-(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +68,12 @@ class AppLog:
 
     def resume(self, entry_id: str) -> int:
         """The number of the line that a follower saw last, found by its time if a restart has numbered it anew."""
-        if not entry_id:
+        match = ENTRY_ID.fullmatch(entry_id)
+        if match is None:
             return 0
-        milliseconds, _, number = (int(part) if part else 0 for part in entry_id.partition("-"))
-        for line in self.after(number - 1)[:1]:
-            if line.entry_id == entry_id:
-                return number
+        milliseconds, number = int(match[1]), int(match[2])
+        if any(line.entry_id == entry_id for line in self.after(number - 1)[:1]):
+            return number
         return next((line.number - 1 for line in self.lines if int(line.at * 1000) > milliseconds), self._next - 1)
 
 

@@ -137,7 +137,9 @@ class Emulator:
             Dictionaries(store, clock),
             Billing(store, clock, self.meter),
         ]
-        self.dispatcher = Dispatcher(services, self.credentials, store.journal, self.faults)
+        self.dispatcher = Dispatcher(
+            services, self.credentials, self.scheduler.containers.__contains__, store.journal, self.faults
+        )
         self._narrator = narrator
 
     def _take_up(self) -> None:

@@ -166,9 +166,11 @@ class Watch:
         self.tails[fd] = whole[cut:]
 
     def emit(self, fd: int, data: bytes) -> None:
-        line = {"at": time.time(), "fd": fd, "text": data.decode(errors="replace")}
-        os.write(self.log, json.dumps(line).encode() + b"\n")
-        tell(line)
+        at = time.time()
+        texts = [line.decode(errors="replace") for line in data.splitlines(keepends=True)]
+        record = b"".join(json.dumps({"at": at, "fd": fd, "text": text}).encode() + b"\n" for text in texts)
+        os.write(self.log, record)
+        send(record)
 
     def kill_group(self) -> None:
         try:
@@ -219,7 +221,11 @@ def save(directory: str, name: str, value: "dict[str, Any]") -> None:
 
 
 def tell(value: "dict[str, Any]") -> None:
-    data = memoryview(json.dumps(value).encode() + b"\n")
+    send(json.dumps(value).encode() + b"\n")
+
+
+def send(record: bytes) -> None:
+    data = memoryview(record)
     try:
         while data:
             data = data[os.write(1, data) :]

@@ -57,38 +57,41 @@ class VolumeViews:
 
     async def commit(self, task_id: str, volume_id: str) -> None:
         """Commit what the container changed. It is safe on return, and visible after the plan's delay."""
-        view = self._views.get(task_id, {}).get(volume_id)
-        if view is None:
-            return
+        # Shielded: a container that dies takes its request with it, but must not leave a thread that still copies.
+        await asyncio.shield(self._commit(task_id, volume_id))
+
+    async def reload(self, task_id: str, volume_id: str) -> None:
+        """Commit, and then take over what others have committed."""
+        await asyncio.shield(self._reload(task_id, volume_id))
+
+    async def close(self, task_id: str) -> None:
+        """Forget a container's copies once nothing works on them; what it did not commit is lost, as in reality."""
+        for volume_id in self._views.get(task_id, {}):
+            async with self._locks[volume_id]:
+                pass
+        self._views.pop(task_id, None)
+
+    async def _commit(self, task_id: str, volume_id: str) -> None:
         async with self._locks[volume_id]:
-            stage = await asyncio.to_thread(view.stage)
-            if stage is None:
+            view = self._views.get(task_id, {}).get(volume_id)
+            stage = await asyncio.to_thread(view.stage) if view is not None else None
+            if view is None or stage is None:
                 return
             if not self._stale_s:
                 await asyncio.to_thread(self._publish, view, stage)
                 return
         asyncio.get_running_loop().call_later(self._stale_s, self._publish, view, stage)
 
+    async def _reload(self, task_id: str, volume_id: str) -> None:
+        await self._commit(task_id, volume_id)
+        async with self._locks[volume_id]:
+            if (view := self._views.get(task_id, {}).get(volume_id)) is not None:
+                await asyncio.to_thread(view.reload)
+
     @staticmethod
     def _publish(view: View, stage: Stage) -> None:
         view.volume.publish(stage.directory)
         view.published(stage)
-
-    async def reload(self, task_id: str, volume_id: str) -> None:
-        view = self._views.get(task_id, {}).get(volume_id)
-        if view is None:
-            return
-        await self.commit(task_id, volume_id)
-        async with self._locks[volume_id]:
-            await asyncio.to_thread(view.reload)
-
-    async def commit_all(self, task_id: str, volume_ids: list[str]) -> None:
-        for volume_id in volume_ids:
-            await self.commit(task_id, volume_id)
-
-    def close(self, task_id: str) -> None:
-        """Forget a container's copies; what it did not commit is lost, as with the provider."""
-        self._views.pop(task_id, None)
 
     def pin(self, path: Path) -> str:
         """A name under which the present contents of `path` can be read even when the file is replaced."""

@@ -31,3 +31,13 @@ class Bell:
     def ring(self) -> None:
         self._rung.set()
         self._rung = asyncio.Event()
+
+
+async def first_of(*ears: Ear, seconds: float | None = None) -> None:
+    """Return when any of the bells has rung, or after `seconds`."""
+    waits = [asyncio.create_task(ear.wait(seconds)) for ear in ears]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waits:
+            each.cancel()
