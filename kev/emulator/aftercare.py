@@ -32,7 +32,8 @@ class Aftercare:
         """Decide about the calls a container had, and about those that wait for one that could never start."""
         task, process = container.task, container.process
         if process is not None and task.ended_by not in (IDLE, DONE):
-            self._narrator.say(task, f"Container {task.id} ended: {task.ended_by}")
+            unfinished = next((call for call in container.calls.values() if not call.is_done), None)
+            self._narrator.say(task, f"Container {task.id} ended: {task.ended_by}", unfinished)
         for call in list(container.calls.values()):
             self._settle_call(container, call)
         if container.defect or (process is not None and not container.has_worked and not container.ending):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kev import files
 from kev.clock import Clock
-from kev.emulator.entities import Attempt, Notice, Task
+from kev.emulator.entities import Attempt, Call, Notice, Task
 from kev.emulator.logs import PLATFORM, LogBook
 from kev.emulator.process import Output
 from kev.emulator.store import Store
@@ -29,15 +29,17 @@ class Narrator:
         self._attempts[attempt.task_id].append(attempt)
 
     def print(self, task: Task, output: Output) -> None:
-        self._add(task, output)
+        self._add(task, output, self._attempt_at(task, output.at))
 
-    def say(self, task: Task, text: str) -> None:
-        """A line of the platform itself, kept in the journal since no container holds it."""
+    def say(self, task: Task, text: str, call: Call | None = None) -> None:
+        """A line of the platform itself, about a container or one call in it; journalled, since no container has it."""
         now = self._clock.now().timestamp()
-        notice = Notice(id=new_id("no"), app_id=task.app_id, task_id=task.id, function_id=task.function_id,
-                        at=now, text=text + "\n")  # fmt: skip
+        notice = Notice(
+            id=new_id("no"), app_id=task.app_id, task_id=task.id, function_id=task.function_id, at=now,
+            text=text + "\n", call_id=call.id if call else "", input_id=call.input_id if call else "",
+        )  # fmt: skip
         self._store.save(notice)
-        self._add(task, Output(now, PLATFORM, notice.text))
+        self._repeat(notice)
 
     def wake(self, app_id: str) -> None:
         """Let followers see that something ended."""
@@ -47,22 +49,33 @@ class Narrator:
         """Fill the book from the journal and from what supervisors wrote, in the order of time."""
         for attempt in sorted(self._store.attempts.values(), key=lambda each: each.started):
             self.begin(attempt)
-        lines: list[tuple[Task, Output]] = []
-        for notice in self._store.notices.values():
-            if notice.task_id in self._store.tasks:
-                task = self._store.tasks[notice.task_id]
-                lines.append((task, Output(notice.at, PLATFORM, notice.text)))
-        for task in self._store.tasks.values():
+        known = self._store.tasks
+        lines: list[tuple[float, Task, Output | Notice]] = [
+            (notice.at, known[notice.task_id], notice)
+            for notice in self._store.notices.values()
+            if notice.task_id in known
+        ]
+        for task in known.values():
             path = tasks / task.id / "output.jsonl"
             if path.exists():
                 read = files.parse_json_lines(files.read_bytes(path, limit=OUTPUT_LIMIT))
-                lines += [(task, Output(**each.value)) for each in read if isinstance(each.value, dict)]
-        for task, output in sorted(lines, key=lambda each: each[1].at):
-            self._add(task, output)
+                outputs = [Output(**each.value) for each in read if isinstance(each.value, dict)]
+                lines += [(output.at, task, output) for output in outputs]
+        for _, task, line in sorted(lines, key=lambda each: each[0]):
+            if isinstance(line, Notice):
+                self._repeat(line)
+            else:
+                self.print(task, line)
 
-    def _add(self, task: Task, output: Output) -> None:
+    def _attempt_at(self, task: Task, at: float) -> Attempt | None:
         attempts = self._attempts[task.id]
-        place = bisect_right(attempts, output.at, key=lambda each: each.started)
-        attempt = attempts[place - 1] if place else None
+        place = bisect_right(attempts, at, key=lambda each: each.started)
+        return attempts[place - 1] if place else None
+
+    def _repeat(self, notice: Notice) -> None:
+        task = self._store.tasks[notice.task_id]
+        self._book[notice.app_id].add(Output(notice.at, PLATFORM, notice.text), task, notice.call_id, notice.input_id)
+
+    def _add(self, task: Task, output: Output, attempt: Attempt | None) -> None:
         call_id, input_id = (attempt.call_id, attempt.input_id) if attempt else ("", "")
         self._book[task.app_id].add(output, task, call_id, input_id)

@@ -36,7 +36,7 @@ from kev.emulator.termination import Terminator
 from kev.emulator.timings import Timings
 from kev.emulator.volume_views import VolumeViews
 from kev.emulator.volumes import Volumes
-from kev.emulator.wire import Server, new_server
+from kev.emulator.wire import LoopbackServer
 from kev.errors import NotFound, UsageError
 
 IDENTITY = "identity.json"
@@ -66,7 +66,7 @@ class Emulator:
         self.timings = timings or Timings()
         self._held = ExitStack()
         self._chores: list[asyncio.Task[None]] = []
-        self._server: Server | None = None
+        self._server: LoopbackServer | None = None
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -98,7 +98,7 @@ class Emulator:
         self._take_up()
         await self.store.journal.sync()
         await self._blobs.start(self._host)
-        self._server = new_server([self.dispatcher])
+        self._server = LoopbackServer([self.dispatcher])
         self.port = await self._bind(self._server, self._port or identity.get("port", 0))
         self._launcher.server_url = self.url
         files.write_atomic(
@@ -151,7 +151,7 @@ class Emulator:
         self._narrator.restore(tasks)
         self._open_calls = aftermath.open_calls(self.store)
 
-    async def _bind(self, server: Server, port: int) -> int:
+    async def _bind(self, server: LoopbackServer, port: int) -> int:
         try:
             await server.start(self._host, port)
         except OSError as error:
@@ -160,7 +160,7 @@ class Emulator:
                     f"port {port} of {self._host} cannot be had ({error.strerror}); name another"
                 ) from None
             await server.start(self._host, 0)
-        return bound_port(server)
+        return server.port
 
     async def stop(self) -> None:
         """End every container, keep everything on disk, and let go of the root."""
@@ -168,8 +168,7 @@ class Emulator:
             chore.cancel()
         if self._server is not None:
             await self.scheduler.close()
-            self._server.close()
-            await self._server.wait_closed()
+            await self._server.stop()
             self._server = None
         if hasattr(self, "_blobs"):
             await self._blobs.stop()
@@ -229,9 +228,3 @@ def check_loopback(host: str) -> None:
         is_loopback = host == "localhost"
     if not is_loopback:
         raise UsageError(f"{host}: the emulator runs whatever it is sent, so it listens on loopback only (127.0.0.1)")
-
-
-def bound_port(server: Server) -> int:
-    """The port a server listens on."""
-    sockets = server._server.sockets  # type: ignore[union-attr]
-    return int(sockets[0].getsockname()[1])

@@ -163,7 +163,7 @@ class Scheduler:
         text = f"Task's current input {call.input_id} hit its timeout of {container.timeout_s}s"
         if not may_retry(call, container.function.definition.retry_policy):
             self.queues.finish(call, GENERIC(status=GENERIC.GENERIC_STATUS_TIMEOUT, exception=text))
-        self._narrator.say(container.task, text)
+        self._narrator.say(container.task, text, call)
         self._terminator.time_out(container)
 
     # Containers.

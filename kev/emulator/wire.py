@@ -9,11 +9,13 @@ import string
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import grpclib.const
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpclib import GRPCError, Status
+from grpclib.protocol import H2Protocol
 from grpclib.server import Server, Stream
 from modal._utils.grpc_utils import custom_detail_codec
 from modal_proto import api_grpc
@@ -21,15 +23,14 @@ from modal_proto import api_pb2 as pb
 
 __all__ = [
     "GRPCError",
+    "LoopbackServer",
     "Method",
-    "Server",
     "Status",
     "Stream",
     "decode",
     "invalid",
     "methods",
     "new_id",
-    "new_server",
     "not_found",
     "pb",
     "seconds_of",
@@ -80,9 +81,35 @@ def methods() -> list[Method]:
     ]
 
 
-def new_server(services: list[Any]) -> Server:
-    """A gRPC server whose errors can carry the client's own retry instructions."""
-    return Server(services, status_details_codec=custom_detail_codec)
+class LoopbackServer(Server):
+    """A gRPC server whose errors can carry the client's own retry instructions, and whose connections end with it.
+
+    grpclib's own goes on answering on connections that are open when it is closed: a client would stay with a stopped
+    emulator although a new one serves the same port.
+    """
+
+    def __init__(self, services: list[Any]) -> None:
+        super().__init__(services, status_details_codec=custom_detail_codec)
+        self._protocols: WeakSet[H2Protocol] = WeakSet()
+
+    def _protocol_factory(self) -> H2Protocol:
+        protocol = super()._protocol_factory()
+        self._protocols.add(protocol)
+        return protocol
+
+    @property
+    def port(self) -> int:
+        """The port it listens on, once started."""
+        sockets = self._server.sockets  # type: ignore[union-attr]
+        return int(sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Cancel what is being answered, and hang up."""
+        self.close()
+        await self.wait_closed()
+        for protocol in list(self._protocols):
+            if hasattr(protocol, "processor"):
+                protocol.processor.close("the emulator stopped")
 
 
 def new_id(prefix: str) -> str:
