@@ -17,14 +17,12 @@ from typing import Any
 from kev import files
 from kev.emulator.entities import Call, Task
 from kev.emulator.launch import ENTRY_POINT
-from kev.emulator.process import SUPERVISOR
+from kev.emulator.process import POLL_S, SUPERVISOR, birth_of, is_running
 from kev.emulator.store import Store
 from kev.errors import KevError
 
 PATIENCE_S = 5.0
 """How long a supervisor has to write down the end of its container before it is killed itself."""
-
-POLL_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +34,12 @@ class Left:
 
     def is_alive(self) -> bool:
         """Whether this very process still runs: an id that went to another program is not it."""
-        try:
-            os.kill(self.pid, 0)
-        except (ProcessLookupError, PermissionError):
+        if not is_running(self.pid):
             return False
         if self.born:
             return birth_of(self.pid) == self.born
         listed = subprocess.run(["ps", "-o", "args=", "-p", str(self.pid)], capture_output=True, text=True, check=False)
         return ENTRY_POINT in listed.stdout or SUPERVISOR.name in listed.stdout
-
-
-def birth_of(pid: int) -> str:
-    """The moment a process began, or "" where the system has no /proc or the process is gone."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    # A zombie waits for a parent that never comes; it runs no more.
-    return "" if status[0] in "ZX" else status[19]
 
 
 def end_what_is_left(tasks: Path) -> list[str]:

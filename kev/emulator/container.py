@@ -1,5 +1,7 @@
 """One container at run time: its process, the calls it works on, and what it has been told."""
 
+import asyncio
+
 from kev.emulator.entities import Call, Function, Task
 from kev.emulator.process import Process
 from kev.emulator.waiting import Bell
@@ -24,6 +26,8 @@ class Container:
             if mount.allow_background_commits and not mount.read_only
         ]
         self.process: Process | None = None
+        self.is_up = asyncio.Event()
+        """Set when it asks for its first call."""
         self.calls: dict[str, Call] = {}
         """What it works on, by input id."""
         self.has_worked = False

@@ -13,6 +13,8 @@ import orjson
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 LINE_LIMIT = 1024 * 1024
+POLL_S = 0.005
+HAS_PROC = Path("/proc/self/stat").exists()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,33 @@ class Process:
         if self.exit_code is None:  # the supervisor itself was killed
             self.exit_code = -signal.SIGKILL
             if self.pid:
-                kill_group(self.pid)
+                await end_group(self.pid)
 
 
-def kill_group(pid: int) -> None:
-    """Kill a process group, if it is still there."""
-    try:
+async def end_group(pid: int) -> None:
+    """Kill a process group, and wait until its leader runs no more, though we are not its parent."""
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
+    while is_running(pid):
+        await asyncio.sleep(POLL_S)
+
+
+def birth_of(pid: int) -> str:
+    """The moment a process began, or "" where the system has no /proc or the process runs no more."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    # A zombie waits for a parent that may never come.
+    return "" if fields[0] in "ZX" else fields[19]
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process of this user runs under `pid`."""
+    if HAS_PROC:
+        return bool(birth_of(pid))
+    try:
+        os.kill(pid, 0)
     except (ProcessLookupError, PermissionError):
-        return
+        return False
+    return True

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Coroutine
 from typing import Any
@@ -27,6 +28,9 @@ from kev.emulator.wire import new_id, pb
 
 GENERIC = pb.GenericResult
 
+STARTS_PER_CORE = 2
+"""Containers that start at the same time. All at once, none of a hundred would be ready before the last."""
+
 log = logging.getLogger(__name__)
 
 
@@ -49,6 +53,7 @@ class Scheduler:
         self.queues = CallQueues(store, clock, lambda function_id: self._provide(store.function(function_id)))
         self._aftercare = Aftercare(store, self.queues, narrator, timings)
         self._capacity = Bell()
+        self._starts = asyncio.Semaphore(max(2, (os.cpu_count() or 1) * STARTS_PER_CORE))
         self._jobs: set[asyncio.Task[None]] = set()
         self._closing = False
         self.containers: dict[str, Container] = {}
@@ -108,6 +113,7 @@ class Scheduler:
         """The next call for a container, or None when it shall exit. A repeated request gets the same call again."""
         if (again := container.calls.get(container.delivered.get(key, ""))) is not None:
             return again
+        container.is_up.set()
         end = time.monotonic() + (container.keep_warm_s or self._timings.keep_warm)
         while not container.ending:
             arrival, told = self.queues.arrivals(container.function.id).listen(), container.bell.listen()
@@ -230,18 +236,26 @@ class Scheduler:
 
     async def _execute(self, container: Container) -> None:
         task = container.task
-        task.started = self._now()
-        self._store.save(task)
-        container.process = await self._launcher.start(
-            task, container.function, lambda output: self._printed(container, output)
-        )
-        # From here on the container exists: it must be on record before it can do anything that outlives it.
-        await self._store.journal.sync()
-        if container.ending:
-            self._terminator.stop(container, container.ending)
+        async with self._starts:
+            if container.ending or not self.queues.backlog(container.function.id):
+                return
+            task.started = self._now()
+            self._store.save(task)
+            process = await self._launcher.start(
+                task, container.function, lambda output: self._printed(container, output)
+            )
+            container.process = process
+            # The container exists: it must be on record before it can do anything that outlives it.
+            await self._store.journal.sync()
+            if container.ending:
+                self._terminator.stop(container, container.ending)
+            end = asyncio.ensure_future(process.wait())
+            up = asyncio.ensure_future(container.is_up.wait())
+            await asyncio.wait((end, up), return_when=asyncio.FIRST_COMPLETED)
+            up.cancel()
         commits = asyncio.create_task(self._commit_now_and_then(container))
         try:
-            await container.process.wait()
+            await end
         finally:
             commits.cancel()
             await self._views.close(task.id)

@@ -33,6 +33,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 CHUNK = 64 * 1024
 DRAIN_S = 2.0
+NICENESS = 5  # fifty containers that start at once must not keep the emulator, or a dashboard, from answering
 
 LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -74,6 +75,7 @@ def become(command: list[str], ready_read: int, outputs: dict[int, tuple[int, in
     """Turn the forked child into the program: in its own group, with default signals, once it is on record."""
     try:
         os.setpgid(0, 0)
+        os.nice(NICENESS)
         if LIBC is not None:
             LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD):

@@ -1,6 +1,7 @@
 """Kill -9 at random moments: what was acknowledged is there after a restart, and agrees with what really ran."""
 
 import asyncio
+import multiprocessing
 import os
 import random
 import signal
@@ -9,6 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,27 @@ import modal
 import pytest
 
 from kev.clock import SystemClock
+from kev.emulator.__main__ import main
 from kev.emulator.journal import Journal
 from kev.emulator.money import Meter
 from kev.emulator.store import Store
 
 from .conftest import load_app
 
-ROUNDS = 20
+ROUNDS = 24
 SOAK_ROUNDS = 300
 STEPS = 3
+
+
+NURSERY = multiprocessing.get_context("forkserver")
+NURSERY.set_forkserver_preload(["kev.emulator.plane"])
+"""Every emulator is a process of its own, forked from one that has imported the client already."""
+
+
+def serve(root: str, output: Connection) -> None:
+    """The body of an emulator's process: the command itself, with its standard output on a pipe."""
+    os.dup2(output.fileno(), 1)
+    sys.exit(main(["up", "--root", root]))
 
 
 @dataclass
@@ -33,22 +47,24 @@ class Subject:
 
     root: Path
     environment: dict[str, str] = field(default_factory=dict)
-    process: asyncio.subprocess.Process | None = None
+    process: Any = None
 
     async def start(self) -> None:
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "kev.emulator", "up", "--root", str(self.root), stdout=asyncio.subprocess.PIPE
-        )
-        assert self.process.stdout is not None
-        while (line := (await self.process.stdout.readline()).decode()).startswith("export "):
-            name, _, value = line.removeprefix("export ").strip().partition("=")
-            self.environment[name] = value
+        reader, writer = NURSERY.Pipe(duplex=False)
+        self.process = NURSERY.Process(target=serve, args=(str(self.root), writer))
+        self.process.start()
+        writer.close()
+        with os.fdopen(os.dup(reader.fileno())) as stream:
+            while (line := await asyncio.to_thread(stream.readline)).startswith("export "):
+                name, _, value = line.removeprefix("export ").strip().partition("=")
+                self.environment[name] = value
+        reader.close()
         assert line.startswith("# serving on"), line
 
     async def end(self, number: int) -> None:
-        assert self.process is not None
-        self.process.send_signal(number)
-        await self.process.wait()
+        os.kill(self.process.pid, number)
+        await asyncio.to_thread(self.process.join)
+        self.process.close()
 
     def processes(self) -> dict[int, str]:
         """Supervisors and containers of this root, by process id: each has the root in its environment."""
