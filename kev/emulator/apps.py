@@ -24,6 +24,8 @@ class Apps:
         self._limits = limits
         self._stop_work = stop_work
         self._retire = retire
+        self._heard: dict[str, float] = {}
+        """When each app's client was last heard of, by the monotonic clock."""
 
     async def app_create(self, request: pb.AppCreateRequest, _caller: Caller) -> pb.AppCreateResponse:
         self._limits.admit("app_creation")
@@ -75,7 +77,14 @@ class Apps:
         return pb.AppGetInfoResponse(info=self._metadata(self._store.app(request.app_id)))
 
     async def app_heartbeat(self, request: Any, _caller: Caller) -> None:
-        self._store.app(request.app_id)
+        self._heard[self._store.app(request.app_id).id] = self._clock.monotonic()
+
+    def let_go(self, silence_s: float) -> None:
+        """Take clients that were silent for so long for gone: what only lived with them ends."""
+        now = self._clock.monotonic()
+        for app in [app for app in self._store.apps.values() if app.is_ephemeral]:
+            if now - self._heard.setdefault(app.id, now) > silence_s:
+                self._disconnect(app)
 
     async def app_get_tags(self, request: Any, _caller: Caller) -> pb.AppGetTagsResponse:
         return pb.AppGetTagsResponse(tags=self._store.app(request.app_id).tags)
@@ -124,8 +133,10 @@ class Apps:
         self._stop(self._store.app(request.app_id))
 
     async def app_client_disconnect(self, request: Any, _caller: Caller) -> None:
-        app = self._store.app(request.app_id)
-        if app.state == pb.APP_STATE_EPHEMERAL:
+        self._disconnect(self._store.app(request.app_id))
+
+    def _disconnect(self, app: App) -> None:
+        if app.state in (pb.APP_STATE_EPHEMERAL, pb.APP_STATE_INITIALIZING):
             self._stop(app)
         elif app.state == pb.APP_STATE_DETACHED:
             app.state = pb.APP_STATE_DETACHED_DISCONNECTED

@@ -6,32 +6,38 @@ from collections import defaultdict
 from pathlib import Path
 
 from kev.emulator.container import Container
+from kev.emulator.process import HAS_PROC
 
 MIB = 1024 * 1024
 
 
 def over_limit(containers: list[Container]) -> list[Container]:
     """Those whose processes together hold more than their function's memory limit."""
-    limited = [each for each in containers if each.memory_limit_mib and each.process and each.process.pid]
+    limited = {each.process.pid: each for each in containers if each.memory_limit_mib and each.process}
+    limited.pop(0, None)  # not started yet
     if not limited:
         return []
-    used = resident_by_group()
-    return [each for each in limited if each.process and used[each.process.pid] > each.memory_limit_mib * MIB]
+    used = {pid: resident_of(pid) for pid in limited} if HAS_PROC else resident_by_group()
+    return [each for pid, each in limited.items() if used[pid] > each.memory_limit_mib * MIB]
+
+
+def resident_of(pid: int) -> int:
+    """Resident bytes of a process and its descendants, on Linux. Shared pages count for each who shares them."""
+    page, total, left = os.sysconf("SC_PAGE_SIZE"), 0, [pid]
+    while left:
+        place = Path(f"/proc/{left.pop()}")
+        try:
+            total += int((place / "statm").read_text().split()[1]) * page
+            for thread in (place / "task").iterdir():
+                left += [int(child) for child in (thread / "children").read_text().split()]
+        except OSError:
+            continue  # gone meanwhile
+    return total
 
 
 def resident_by_group() -> dict[int, int]:
-    """Resident bytes of all processes by process group. Shared pages count for each who shares them."""
+    """Resident bytes of all processes by process group, where there is no /proc."""
     used: dict[int, int] = defaultdict(int)
-    if Path("/proc/self/stat").exists():
-        page = os.sysconf("SC_PAGE_SIZE")
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                except OSError:
-                    continue  # gone meanwhile
-                used[int(fields[2])] += int(fields[21]) * page
-        return used
     listed = subprocess.run(["ps", "-axo", "pgid=,rss="], capture_output=True, text=True, check=False)
     for line in listed.stdout.splitlines():
         group, kib = line.split()

@@ -12,7 +12,8 @@ from kev.emulator.process import Output
 from kev.emulator.store import Store
 from kev.emulator.wire import new_id
 
-OUTPUT_LIMIT = 1024 * 1024 * 1024
+OUTPUT_LIMIT = 512 * 1024 * 1024
+"""Supervisors record half of this per container at most."""
 
 
 class Narrator:

@@ -1,7 +1,9 @@
 """The emulator itself: its services put together, started and stopped."""
 
 import asyncio
+import logging
 import secrets
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from ipaddress import ip_address
 from pathlib import Path
@@ -36,10 +38,13 @@ from kev.emulator.termination import Terminator
 from kev.emulator.timings import Timings
 from kev.emulator.volume_views import VolumeViews
 from kev.emulator.volumes import Volumes
+from kev.emulator.waiting import Jobs
 from kev.emulator.wire import LoopbackServer
 from kev.errors import NotFound, UsageError
 
 IDENTITY = "identity.json"
+
+log = logging.getLogger(__name__)
 
 
 class Emulator:
@@ -65,7 +70,7 @@ class Emulator:
         self.faults = Faults(plan)
         self.timings = timings or Timings()
         self._held = ExitStack()
-        self._chores: list[asyncio.Task[None]] = []
+        self._chores = Jobs()
         self._server: LoopbackServer | None = None
 
     async def __aenter__(self) -> Self:
@@ -98,15 +103,23 @@ class Emulator:
         self._take_up()
         await self.store.journal.sync()
         await self._blobs.start(self._host)
-        self._server = LoopbackServer([self.dispatcher])
-        self.port = await self._bind(self._server, self._port or identity.get("port", 0))
+        server = LoopbackServer([self.dispatcher])
+        self.port = await self._bind(server, self._port or identity.get("port", 0))
+        self._server = server
         self._launcher.server_url = self.url
         files.write_atomic(
             self.root / IDENTITY,
             files.dump_json({"port": self.port, "token_secret": self.credentials.token_secret}),
         )
         self.scheduler.resume(self._open_calls)
-        self._chores = [asyncio.create_task(each) for each in (self._watch_memory(), self._watch_money())]
+        self._begin_chores()
+
+    def _begin_chores(self) -> None:
+        timings = self.timings
+        self._chores.start(self._every(timings.memory_check, self._look_at_memory))
+        self._chores.start(self._every(timings.client_gone / 4, lambda: self._apps.let_go(timings.client_gone)))
+        if self.faults.plan.money.spend_cap_usd is not None:
+            self._chores.start(self._every(timings.cap_check, self.scheduler.look_at_money))
 
     def _build(self) -> None:
         root, store, clock, plan = self.root, self.store, self.clock, self.faults.plan
@@ -124,9 +137,10 @@ class Emulator:
             store, clock, self.limits, cap, self._launcher, views, narrator, self.terminator, self.timings
         )
         self._blobs = Blobs(blobs, contents, views.pinned)
+        self._apps = Apps(store, clock, self.limits, self.scheduler.stop_app, self.scheduler.retire)
         services: list[object] = [
             Identity(clock),
-            Apps(store, clock, self.limits, self.scheduler.stop_app, self.scheduler.retire),
+            self._apps,
             Deployment(store, root, contents, blobs),
             Functions(store, self.scheduler),
             Calls(store, clock, self.scheduler, cap, plan.results.retention_s),
@@ -164,8 +178,7 @@ class Emulator:
 
     async def stop(self) -> None:
         """End every container, keep everything on disk, and let go of the root."""
-        for chore in self._chores:
-            chore.cancel()
+        self._chores.cancel()
         if self._server is not None:
             await self.scheduler.close()
             await self._server.stop()
@@ -180,16 +193,20 @@ class Emulator:
         """Let `event` happen to the container that works on a call; False if none does. Raises for an unknown call."""
         return self.scheduler.disrupt(self.store.call(call_id), event)
 
-    async def _watch_memory(self) -> None:
+    async def _every(self, seconds: float, action: Callable[[], Any]) -> None:
         while True:
-            await asyncio.sleep(self.timings.memory_check)
-            for container in over_limit(list(self.scheduler.containers.values())):
-                self.terminator.run_out_of_memory(container)
+            await asyncio.sleep(seconds)
+            try:
+                done = action()
+                if isinstance(done, Awaitable):
+                    await done
+                await self.store.journal.sync()
+            except OSError:
+                log.exception("a regular check failed and will be tried again")
 
-    async def _watch_money(self) -> None:
-        while self.faults.plan.money.spend_cap_usd is not None:
-            await asyncio.sleep(self.timings.cap_check)
-            self.scheduler.look_at_money()
+    async def _look_at_memory(self) -> None:
+        for container in await asyncio.to_thread(over_limit, list(self.scheduler.containers.values())):
+            self.terminator.run_out_of_memory(container)
 
     # What a client needs.
 
@@ -223,7 +240,8 @@ class Emulator:
 def check_loopback(host: str) -> None:
     """Raises UsageError unless `host` is a loopback address: whoever reaches the emulator can run code as its user."""
     try:
-        is_loopback = ip_address(host).is_loopback
+        # The client cannot read an IPv6 address in a URL.
+        is_loopback = ip_address(host).is_loopback and ip_address(host).version == 4
     except ValueError:
         is_loopback = host == "localhost"
     if not is_loopback:

@@ -4,8 +4,6 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Coroutine
-from typing import Any
 
 from kev.clock import Clock
 from kev.emulator.aftercare import CANCELLED, STOPPED_APP, Aftercare, describe_end
@@ -23,7 +21,7 @@ from kev.emulator.store import Store
 from kev.emulator.termination import Terminator
 from kev.emulator.timings import Timings
 from kev.emulator.volume_views import VolumeViews
-from kev.emulator.waiting import Bell, first_of
+from kev.emulator.waiting import Bell, Jobs, first_of
 from kev.emulator.wire import new_id, pb
 
 GENERIC = pb.GenericResult
@@ -54,7 +52,7 @@ class Scheduler:
         self._aftercare = Aftercare(store, self.queues, narrator, timings)
         self._capacity = Bell()
         self._starts = asyncio.Semaphore(max(2, (os.cpu_count() or 1) * STARTS_PER_CORE))
-        self._jobs: set[asyncio.Task[None]] = set()
+        self._jobs = Jobs()
         self._closing = False
         self.containers: dict[str, Container] = {}
 
@@ -206,7 +204,7 @@ class Scheduler:
         self._store.save(task)
         container = Container(task, function)
         self.containers[task.id] = container
-        self._background(self._run(container))
+        self._jobs.start(self._run(container))
 
     async def _run(self, container: Container) -> None:
         has_gpus = False
@@ -305,18 +303,7 @@ class Scheduler:
             container.end("emulator stopped")
             self._terminator.kill(container)
         self._capacity.ring()
-        while self._jobs:
-            await asyncio.wait(self._jobs)
-
-    def _background(self, job: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(job)
-        self._jobs.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, job: asyncio.Task[None]) -> None:
-        self._jobs.discard(job)
-        if not job.cancelled() and (error := job.exception()) is not None:
-            log.error("a container's task failed", exc_info=error)
+        await self._jobs.wait()
 
     def _now(self) -> float:
         return self._clock.now().timestamp()

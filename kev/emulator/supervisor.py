@@ -33,6 +33,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 CHUNK = 64 * 1024
 DRAIN_S = 2.0
+MAX_RECORD = 256 * 1024 * 1024  # bytes of output kept on disk per container
 NICENESS = 5  # fifty containers that start at once must not keep the emulator, or a dashboard, from answering
 
 LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -105,6 +106,7 @@ class Watch:
         self.tails = dict.fromkeys(outputs, b"")
         self.orders = b""
         self.status: int | None = None
+        self.recorded = 0
         self.selector = selectors.DefaultSelector()
         self.selector.register(0, selectors.EVENT_READ, self.obey)
         self.selector.register(wake, selectors.EVENT_READ, self.woken)
@@ -124,7 +126,10 @@ class Watch:
             if tail:
                 self.emit(fd, tail)
         report = {"exit": os.waitstatus_to_exitcode(self.status), "at": at}
-        save(self.directory, "exit.json", report)
+        try:
+            save(self.directory, "exit.json", report)
+        except OSError:
+            pass  # then the emulator learns it from us, or goes by the last output
         tell(report)
 
     def turn(self, timeout: float | None) -> None:
@@ -171,7 +176,12 @@ class Watch:
         at = time.time()
         texts = [line.decode(errors="replace") for line in data.splitlines(keepends=True)]
         record = b"".join(json.dumps({"at": at, "fd": fd, "text": text}).encode() + b"\n" for text in texts)
-        os.write(self.log, record)
+        self.recorded += len(record)
+        if self.recorded <= MAX_RECORD:
+            try:
+                os.write(self.log, record)
+            except OSError:
+                pass  # a full disk must not end the program; who follows the log still sees the line
         send(record)
 
     def kill_group(self) -> None:

@@ -30,6 +30,9 @@ class Timings:
 
     crash_backoff_most: float = 30.0
 
+    client_gone: float = 60.0
+    """Without a heartbeat of the client that runs an app: the app ends. Clients send one every 15 s."""
+
     memory_check: float = 0.5
     """Between looks at the memory of containers that have a limit."""
 

@@ -1,6 +1,11 @@
 """Waking those who wait, without losing a wake-up between looking and waiting."""
 
 import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+log = logging.getLogger(__name__)
 
 
 class Ear:
@@ -41,3 +46,29 @@ async def first_of(*ears: Ear, seconds: float | None = None) -> None:
     finally:
         for each in waits:
             each.cancel()
+
+
+class Jobs:
+    """Coroutines at work in the background. One that fails says so in the log, since nobody awaits it."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, job: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(job)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    async def wait(self) -> None:
+        """Return when none is left."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a background job failed", exc_info=error)

@@ -1,12 +1,15 @@
 """Calls through the real client: results, failures, retries, cancellation."""
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import modal
 import pytest
 from modal.exception import FunctionTimeoutError, NotFoundError, RemoteError
 
-from .conftest import Night, Pipe
+from .conftest import APP_FILE, QUICK, Begin, Night, Pipe, load_app
+from .test_logs import MovableClock
 
 
 async def test_a_spawned_function_really_runs_and_its_result_comes_back(night: Night) -> None:
@@ -162,3 +165,26 @@ async def test_the_environment_of_a_container_is_its_images_and_secrets_and_not_
 
     names = ("FROM_IMAGE", "FROM_SECRET", "FROM_HOST", "MODAL_TOKEN_SECRET")
     assert await night.call("environment", *names) == ["yes", "hush", None, None]
+
+
+@pytest.mark.parametrize("path", ["/data/copied.py", "/root/mounted.py"])
+async def test_a_container_finds_the_local_files_that_its_image_was_given(night: Night, path: str) -> None:
+    assert await night.call("file_in_container", path) == APP_FILE.read_text()
+
+
+async def test_a_relative_path_begins_where_it_does_in_reality(night: Night) -> None:
+    assert await night.call("relative_file", "mounted.py") == APP_FILE.read_text()
+
+
+async def test_an_app_ends_when_the_client_that_runs_it_is_gone(begin: Begin, pipe: Pipe) -> None:
+    clock = MovableClock()
+    night = await begin(clock=clock, deploy=False, timings=replace(QUICK, client_gone=0.2))
+    module = load_app()
+    async with module.app.run.aio(client=night.client) as running:
+        night.app_id = running.app_id
+        await module.hold.spawn.aio(pipe.path)
+        await night.printed("holding")
+        clock.offset = timedelta(minutes=2)  # as if none of the heartbeats had come
+
+        await night.no_containers()
+        assert night.plane.store.apps[running.app_id].is_stopped

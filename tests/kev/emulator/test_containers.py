@@ -53,11 +53,11 @@ async def test_a_preempted_program_that_swallows_the_signal_is_killed_after_the_
 async def test_a_crash_of_a_deployed_app_is_tried_again_and_again(
     night: Night, tmp_path: Path, with_signal: bool
 ) -> None:
-    assert await night.call("die", str(tmp_path / "log"), 4, with_signal) == 5
+    assert await night.call("die", str(tmp_path / "log"), 2, with_signal) == 3
 
-    assert ends(night).count("killed by signal 9" if with_signal else "exit code 7") == 4
+    assert ends(night).count("killed by signal 9" if with_signal else "exit code 7") == 2
     [call] = night.plane.store.calls.values()
-    assert (call.crashes, call.retries) == (4, 0), "crashes are not the function's retries"
+    assert (call.crashes, call.retries) == (2, 0), "crashes are not the function's retries"
 
 
 async def test_a_crash_of_an_app_that_is_not_deployed_fails_after_a_few(begin: Begin, tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ async def test_a_container_id_that_does_not_run_opens_nothing(night: Night, monk
     await stranger.__aexit__(None, None, None)
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "::1", "192.0.2.1", "example.org", ""])
 def test_nothing_but_loopback_is_listened_on(tmp_path: Path, host: str) -> None:
     with pytest.raises(UsageError, match="loopback only"):
         Emulator(tmp_path, host=host)
@@ -211,3 +211,9 @@ async def test_two_emulators_do_not_share_a_root_but_can_share_a_process(begin: 
 
     second = await begin(deploy=False, root=tmp_path / "other")
     assert first.plane.url != second.plane.url
+
+
+async def test_a_port_that_is_taken_is_named(begin: Begin, tmp_path: Path) -> None:
+    night = await begin(deploy=False)
+    with pytest.raises(UsageError, match=f"port {night.plane.port} of 127.0.0.1 cannot be had"):
+        await begin(deploy=False, root=tmp_path / "other", port=night.plane.port)
