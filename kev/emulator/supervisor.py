@@ -34,7 +34,7 @@ PR_SET_CHILD_SUBREAPER = 36
 CHUNK = 64 * 1024
 DRAIN_S = 2.0
 MAX_RECORD = 256 * 1024 * 1024  # bytes of output kept on disk per container
-NICENESS = 5  # fifty containers that start at once must not keep the emulator, or a dashboard, from answering
+NICENESS = 2  # fifty containers that start at once must not keep the emulator, or a dashboard, from answering
 
 LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
