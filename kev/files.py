@@ -143,6 +143,43 @@ def remove_tree(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
+class IncomingFile:
+    """A file that arrives piece by piece and appears as `path` only when `finish` says that it is whole.
+
+    Until then its bytes are in `<name>.part` beside it, which a later arrival replaces. One arrival a path at a time.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._part = path.with_name(f"{path.name}.part")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Not through a link: what a stranger left under the name must not be written to.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._descriptor = os.open(self._part, flags, 0o644)
+
+    def write(self, data: bytes) -> None:
+        """Append `data`. Raises OSError."""
+        _write_all(self._descriptor, data)
+
+    def finish(self, *, modified: int) -> None:
+        """Put the file in place with `modified` (Unix seconds) as its time. Raises OSError, with `path` untouched."""
+        os.fsync(self._descriptor)
+        os.utime(self._descriptor, (modified, modified))
+        self._part.replace(self.path)
+        self._close()
+        _flush_directory(self.path.parent)
+
+    def abandon(self) -> None:
+        """Remove what has arrived; nothing happens after `finish`."""
+        if self._descriptor >= 0:
+            self._close()
+            self._part.unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+
 def _encode(text: str) -> bytes:
     # Half a surrogate pair has no UTF-8; Python's escape for it is also JSON's, so it survives the round trip.
     return (text + "\n").encode(errors="backslashreplace")
