@@ -66,6 +66,11 @@ class Calls:
 
     async def poll(self, ref: CallRef, *, wait_s: float = 0) -> CallState:
         call = await self._call(ref)
+        # First without waiting: asked to wait for a result that has expired, the client asks without a pause instead.
+        state = await self._ask(call, ref, 0)
+        return await self._ask(call, ref, wait_s) if wait_s > 0 and not state.phase.is_terminal else state
+
+    async def _ask(self, call: Any, ref: CallRef, wait_s: float) -> CallState:
         doing = f"poll {ref.id}"
         deadline_s = wait_s + self._client.deadlines.question
         try:

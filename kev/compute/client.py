@@ -47,6 +47,7 @@ DIRECT = "MODAL_DISABLE_API_PROXY"
 """Set for a server on loopback: the client would send even those requests through a proxy."""
 
 MAX_CLI_BYTES = 64 * 1024 * 1024
+CANCEL_GRACE_S = 1.0
 CONCURRENT = 8
 """Questions under way at once."""
 
@@ -182,6 +183,8 @@ class ModalClient:
                 if not task.done():
                     task.add_done_callback(_forget)
                     task.cancel()
+                    # A stream whose next item was asked for cannot be closed before that question has ended.
+                    await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
         if not done:
             raise Unavailable(f"{doing}: no answer within {deadline_s:g} s")
         return task.result()

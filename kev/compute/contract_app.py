@@ -89,13 +89,14 @@ def write_log(payload: dict[str, Any]) -> None:
 
 @app.function(volumes={MOUNT: volume}, timeout=120)
 def write_files(payload: dict[str, Any]) -> dict[str, Any]:
-    """Writes `files` (path to text) and commits; without `commit` they stay in the container's view."""
+    """Writes `files` (path to text), as if `age_s` seconds ago, and commits."""
     for name, text in payload["files"].items():
         path = VOLUME / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    if payload.get("commit", True):
-        volume.commit()
+        moment = time.time() - payload.get("age_s", 0)
+        os.utime(path, (moment, moment))
+    volume.commit()
     return {"written": len(payload["files"])}
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kev.clock import Clock
+from kev.compute.errors import RemoteError
 from kev.compute.lease_watch import Evidence
 from kev.errors import NotFound, Refused
 from kev.records.base import read_record, write_record
@@ -105,11 +106,17 @@ class HeldLease:
         self.trial, self.number, self.lease = trial, number, lease
 
     def beat(self) -> None:
-        """Say that the attempt lives. Raises LeaseLost, a RemoteError, or OSError.
+        """Say that the attempt lives. Raises LeaseLost, DamagedFile or OSError.
 
-        A beat that failed is no lost lease: try again at the next one.
+        A beat that failed otherwise than by LeaseLost is no lost lease: try again at the next one.
         """
-        self.check()
+        try:
+            self.check()
+        except RemoteError:
+            # Silence would soon look like death, so while the claims cannot be asked the file decides.
+            found = self._file.read()
+            if found is not None and found.nonce != self.lease.nonce:
+                raise LeaseLost(f"{self.trial}: held by {found.call_id} now; this attempt must stop") from None
         self._write(self.lease.model_copy(update={"heartbeat": self._now()}))
 
     def check(self) -> None:

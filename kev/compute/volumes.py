@@ -25,6 +25,9 @@ CONCURRENT_FILES = 4
 PATIENCE_S = 300.0
 """How long a pull waits for a throttle to end."""
 
+SMALL = 1024 * 1024
+"""Up to this size a file as young as the youngest of its tree is fetched again: its stamp counts whole seconds."""
+
 TRIES = 3
 """At a file that changes while it is read."""
 
@@ -141,6 +144,7 @@ class _Pull:
     ) -> None:  # fmt: skip
         self._volumes, self._volume, self._dest, self._wanted = volumes, volume, dest, wanted
         self._on_progress = on_progress
+        self._newest = max((entry.modified for entry in wanted.values()), default=0)
         self._total = sum(entry.size for entry in wanted.values())
         self._bytes_done = 0
         self._slots = asyncio.Semaphore(CONCURRENT_FILES)
@@ -185,9 +189,13 @@ class _Pull:
             status = path.stat()
         except OSError:
             return False
-        if (status.st_size, int(status.st_mtime)) != (entry.size, entry.modified):
+        if (status.st_size, int(status.st_mtime)) != (entry.size, entry.modified) or self._may_be_racing(entry):
             return False
         return name not in self._sums or sum_of(path) == self._sums[name]
+
+    def _may_be_racing(self, entry: Entry) -> bool:
+        """Whether `entry` could have been rewritten, at the same size, in the very second of its time stamp."""
+        return entry.size <= SMALL and entry.modified >= self._newest - 1
 
     async def _fetch(self, name: str, entry: Entry) -> None:
         for _ in range(TRIES):
