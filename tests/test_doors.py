@@ -48,6 +48,8 @@ MAY_WRITE = {
     "kev/emulator/contents.py",  # uploaded files and blobs by digest
     "kev/emulator/launch.py",  # a container's own directory
     "kev/emulator/volume_files.py",  # files of volumes, staged and renamed
+    # Runs in a container, on the volume of the contract, where there is no kev.
+    "kev/compute/contract_app.py",
     # A program of its own that must start in milliseconds, so it imports nothing of kev.
     "kev/emulator/supervisor.py",
 }

@@ -18,6 +18,9 @@ from kev.text import shorten, visible
 POLL_WAIT_S = 5.0
 """Longest that one poll of `settle` lets the server wait for the end of a call."""
 
+MAX_RECENT = 1000
+"""Calls of one function that the platform lists at most, newest first."""
+
 STATUSES = {
     "pending": Phase.ACTIVE,
     "running": Phase.ACTIVE,
@@ -161,11 +164,12 @@ class Calls:
         return state
 
     async def recent_calls(self, function: str, *, since: datetime) -> list[CallSummary]:
-        moment = since.astimezone(UTC).isoformat(timespec="seconds")
+        # By count and not by --since, which the first versions of 1.6 lack.
         rows = await self._client.command(
-            "function", "calls", f"{self._client.app_name}/{function}", "--since", moment, "--all-variants"
+            "function", "calls", f"{self._client.app_name}/{function}", "--tail", str(MAX_RECENT), "--all-variants"
         )
-        return [summary_of(row) for row in rows if isinstance(row, dict)]
+        calls = [summary_of(row) for row in rows if isinstance(row, dict)]
+        return [call for call in calls if call.enqueued_at is None or call.enqueued_at >= since]
 
 
 def summary_of(row: dict[str, Any]) -> CallSummary:

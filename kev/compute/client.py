@@ -7,7 +7,7 @@ reads its settings from the process environment. Here both are taken in hand.
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
@@ -208,19 +208,24 @@ class ModalClient:
         identity = self._identity or await self.ping()
         return identity.simulated
 
-    async def command(self, *arguments: str, missing: Callable[[str], RemoteError] = NotDeployed) -> Any:
-        """What `modal ARGUMENTS --json` answers. Raises `missing` where it says that something is not found."""
-        await self.open()  # the missing package or token, in one line and without starting a process
-        doing = f"modal {' '.join(arguments[:2])}"
-        code, output, complaint = await self.ask(
-            self._run(*arguments, "--json"), doing, deadline_s=self.deadlines.command
-        )
-        if code:
-            raise complaint_of(complaint, doing, missing)
+    async def command(self, *arguments: str) -> Any:
+        """What `modal ARGUMENTS --json` answers. Raises NotDeployed where it says that something is not found."""
+        output = await self.run_command(*arguments, "--json")
         try:
             return orjson.loads(output)
         except orjson.JSONDecodeError:
-            raise Unavailable(f"{doing}: answered no JSON: {shorten(visible_bytes(output), 80)}") from None
+            said = shorten(visible_bytes(output), 80)
+            raise Unavailable(f"modal {' '.join(arguments[:2])}: answered no JSON: {said}") from None
+
+    async def run_command(self, *arguments: str) -> bytes:
+        """What `modal ARGUMENTS` prints. Raises a RemoteError, after its last words, if it fails."""
+        await self.open()  # the missing package or token, in one line and without starting a process
+        doing = f"modal {' '.join(arguments[:2])}"
+        run = self._run(*arguments)
+        code, output, complaint = await self.ask(run, doing, deadline_s=self.deadlines.command)
+        if code:
+            raise complaint_of(complaint, doing)
+        return output
 
     def command_line(self, *arguments: str) -> tuple[list[str], dict[str, str]]:
         """The command `modal ARGUMENTS` for this account, and the environment to run it in."""
@@ -251,7 +256,7 @@ class ModalClient:
             await close.aio()
 
 
-def complaint_of(complaint: bytes, doing: str, missing: Callable[[str], RemoteError] = NotDeployed) -> RemoteError:
+def complaint_of(complaint: bytes, doing: str) -> RemoteError:
     """What the command line's last words mean; it has no codes of its own to tell failures apart."""
     lines = [line.strip(" │╭╮╰╯─|+-") for line in complaint.decode(errors="backslashreplace").splitlines()]
     text = " ".join(line for line in lines if line and line != "Error")
@@ -260,7 +265,7 @@ def complaint_of(complaint: bytes, doing: str, missing: Callable[[str], RemoteEr
     if "token" in lowered or "unauthenticated" in lowered or "permission" in lowered:
         return AuthFailed(message)
     if "not found" in lowered or "no function" in lowered or "could not find" in lowered:
-        return missing(message)
+        return NotDeployed(message)
 
     if any(word in lowered for word in (*RATE_WORDS, *SPEND_WORDS, "exhausted")):
         return exhausted(message, None)

@@ -1,5 +1,6 @@
 """What the contract run creates, looked for before and removed after."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from kev.compute import classify
@@ -7,7 +8,7 @@ from kev.compute.client import ModalClient, ModalSettings, load_modal
 from kev.compute.contract import APP, DICT, VOLUME
 from kev.compute.errors import RemoteError
 from kev.compute.modal_compute import ModalCompute
-from kev.errors import Refused
+from kev.errors import KevError, Refused
 
 
 async def check_absent(compute: ModalCompute, settings: ModalSettings) -> None:
@@ -38,17 +39,30 @@ async def _exists(client: ModalClient, handle: Any, doing: str) -> bool:
 
 
 async def remove(compute: ModalCompute, settings: ModalSettings) -> None:
-    """Stop the app and delete the volume and the Dict. What is not there is fine."""
+    """Stop the app and delete the volume and the Dict. What is not there is fine.
+
+    Raises KevError naming what could not be removed, after everything else was.
+    """
     client = ModalClient(settings)
     modal = load_modal()
-    connected = await client.open()
-    where = {"environment_name": settings.environment, "client": connected}
-    try:
-        if await compute.app() is not None:
-            app = await client.ask(modal.App.lookup.aio(APP, **where), f"look up {APP}")
-            await client.ask(app.stop.aio(), f"stop {APP}")
-        gone = {"allow_missing": True, **where}
-        await client.ask(modal.Volume.objects.delete.aio(VOLUME, **gone), f"delete the volume {VOLUME}")
-        await client.ask(modal.Dict.objects.delete.aio(DICT, **gone), f"delete the Dict {DICT}")
-    finally:
-        await client.close()
+    gone = {"allow_missing": True, "environment_name": settings.environment, "client": await client.open()}
+    steps: dict[str, Callable[[], Awaitable[object]]] = {
+        f"modal app stop {APP}": lambda: _stop(compute, client),
+        f"modal volume delete {VOLUME}": lambda: modal.Volume.objects.delete.aio(VOLUME, **gone),
+        f"modal dict delete {DICT}": lambda: modal.Dict.objects.delete.aio(DICT, **gone),
+    }
+    left = []
+    for command, step in steps.items():
+        try:
+            await client.ask(step(), command, deadline_s=client.deadlines.command)
+        except KevError as error:
+            left.append(f"{command} ({error})")
+    await client.close()
+    if left:
+        raise KevError(f"left behind, remove it yourself: {'; '.join(left)}")
+
+
+async def _stop(compute: ModalCompute, client: ModalClient) -> None:
+    if await compute.app() is not None:
+        # By the command line: the first versions of 1.6 have no method for it.
+        await client.run_command("app", "stop", APP, "--yes")

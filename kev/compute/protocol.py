@@ -245,7 +245,9 @@ class Compute(Protocol):
         """Cancel softly, after `soft_s` hard, and watch for `hard_s` more. ACTIVE means that it did not end."""
         ...
 
-    async def recent_calls(self, function: str, *, since: datetime) -> list[CallSummary]: ...
+    async def recent_calls(self, function: str, *, since: datetime) -> list[CallSummary]:
+        """Calls of `function` under whatever options, newest first; at most the last 1,000."""
+        ...
 
     async def listdir(self, volume: str, path: str, *, recursive: bool = False) -> list[Entry]:
         """What is under `path`, as of at most a few seconds ago; empty if there is no such directory or volume."""

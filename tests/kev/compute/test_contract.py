@@ -7,6 +7,7 @@ import pytest
 from kev.compute import contract
 from kev.compute.assumptions import ASSUMPTIONS
 from kev.compute.contract import Assumption, Differs, Finding, Probe, Verdict, check, check_all, line_of, main
+from kev.compute.contract_cleanup import remove
 from kev.errors import KevError, Refused
 
 from .conftest import OpenPlace
@@ -74,3 +75,13 @@ async def test_what_somebody_else_may_own_is_neither_used_nor_deleted(open_place
     with pytest.raises(Refused, match="already"):
         await check_all(place.settings, say=lambda _line: None)
     assert await place.compute.app() is not None
+
+
+async def test_what_cannot_be_removed_is_named_after_all_else_was(open_place: OpenPlace) -> None:
+    place = await open_place()
+    await place.run("write_files", {"files": {"a": "a"}})
+    place.fault(rpc=("AppStop",), kind="refuse", message="not now", times=-1)
+    with pytest.raises(KevError, match="modal app stop kev-contract") as raised:
+        await remove(place.compute, place.settings)
+    assert "volume" not in str(raised.value)
+    assert await place.compute.listdir("kev-contract", "/") == []

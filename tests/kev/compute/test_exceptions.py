@@ -9,6 +9,7 @@ from typing import Any
 
 import modal
 import pytest
+from modal_proto import api_pb2
 
 from kev.compute.client import Deadlines, ModalClient, ModalSettings, settings_from
 from kev.compute.errors import AuthFailed, NotDeployed, RemoteError, SpendLimitReached, Throttled, Unavailable
@@ -128,7 +129,13 @@ async def test_a_call_that_was_cancelled_is_told_from_one_that_failed(place: Pla
     assert (await place.end_of(ref)).phase is Phase.CANCELLED
 
 
-@pytest.mark.parametrize(("event", "phase"), [("oom", Phase.FAILED), ("crash", Phase.LOST)])
+# The first versions of 1.6 have no status of their own for it.
+KNOWS_OUT_OF_MEMORY = hasattr(api_pb2.GenericResult, "GENERIC_STATUS_KERNEL_OOM_KILL")
+
+
+@pytest.mark.parametrize(
+    ("event", "phase"), [("oom", Phase.FAILED if KNOWS_OUT_OF_MEMORY else Phase.LOST), ("crash", Phase.LOST)]
+)
 async def test_a_container_that_dies_too_often_is_a_failure_or_lost(
     open_place: OpenPlace, event: str, phase: Phase
 ) -> None:
@@ -150,9 +157,9 @@ async def test_a_container_that_dies_too_often_is_a_failure_or_lost(
 async def test_a_container_that_cannot_start_is_a_failure(place: Place, tmp_path: Path) -> None:
     file = tmp_path / "broken_app.py"
     file.write_text(
-        "import modal\n"
+        "import os\nimport modal\n"
         "app = modal.App('broken')\n"
-        "if not modal.is_local():\n    raise ImportError('only here')\n"
+        "if not modal.is_local():\n    os._exit(3)\n"
         "@app.function()\ndef run(payload):\n    return payload\n"
     )
     settings = ModalSettings(**{name: getattr(place.settings, name) for name in ModalSettings.__slots__} | {"app": "b"})
