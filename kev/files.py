@@ -144,28 +144,47 @@ def remove_tree(path: Path) -> None:
 
 
 class IncomingFile:
-    """A file that arrives piece by piece and appears as `path` only when `finish` says that it is whole.
+    """A file that arrives in pieces, in any order, and appears as `path` only when `finish` says that it is whole.
 
     Until then its bytes are in `<name>.part` beside it, which a later arrival replaces. One arrival a path at a time.
+    It has as much of a binary file object as a writer needs, and belongs to one thread at a time.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._part = path.with_name(f"{path.name}.part")
+        self.part = path.with_name(f"{path.name}.part")
+        self.trouble: OSError | None = None
+        """Tells a full disk from a broken connection, where both come back through somebody else's code."""
         path.parent.mkdir(parents=True, exist_ok=True)
         # Not through a link: what a stranger left under the name must not be written to.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._descriptor = os.open(self._part, flags, 0o644)
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._descriptor = os.open(self.part, flags, 0o644)
 
-    def write(self, data: bytes) -> None:
-        """Append `data`. Raises OSError."""
-        _write_all(self._descriptor, data)
+    def write(self, data: bytes) -> int:
+        """Write all of `data` where the last seek or write left off. Raises OSError, kept in `trouble` as well."""
+        try:
+            _write_all(self._descriptor, data)
+        except OSError as error:
+            self.trouble = error
+            raise
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return os.lseek(self._descriptor, offset, whence)
+
+    def tell(self) -> int:
+        return os.lseek(self._descriptor, 0, os.SEEK_CUR)
+
+    @property
+    def size(self) -> int:
+        """Bytes up to the last one that has arrived."""
+        return os.fstat(self._descriptor).st_size
 
     def finish(self, *, modified: int) -> None:
         """Put the file in place with `modified` (Unix seconds) as its time. Raises OSError, with `path` untouched."""
         os.fsync(self._descriptor)
         os.utime(self._descriptor, (modified, modified))
-        self._part.replace(self.path)
+        self.part.replace(self.path)
         self._close()
         _flush_directory(self.path.parent)
 
@@ -173,7 +192,7 @@ class IncomingFile:
         """Remove what has arrived; nothing happens after `finish`."""
         if self._descriptor >= 0:
             self._close()
-            self._part.unlink(missing_ok=True)
+            self.part.unlink(missing_ok=True)
 
     def _close(self) -> None:
         os.close(self._descriptor)

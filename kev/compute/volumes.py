@@ -131,8 +131,43 @@ class Volumes:
         entries = await self._lister.list_patiently(Directory(volume, path, False), patience_s=PATIENCE_S)
         return next((entry for entry in entries if entry.path == path), None)
 
-    def chunks(self, volume: str, path: str) -> AsyncGenerator[bytes, None]:
-        return self._chunks(volume, path)
+    async def read_into(
+        self, volume: str, path: str, target: files.IncomingFile, on_bytes: Callable[[int], None]
+    ) -> None:
+        """Read a file into `target`, in blocks of any order and without holding more than a piece of each.
+
+        Raises FileNotFoundError, OSError of `target`, or a RemoteError, Unavailable if nothing comes for a while.
+        """
+        handle = await self._handle(volume)
+        doing, loop, moved = f"read {volume}:{path}", asyncio.get_running_loop(), False
+
+        def note(size: int) -> None:
+            nonlocal moved
+            moved = True
+            on_bytes(size)
+
+        # The client calls back from a thread of its own.
+        progress: Callable[..., Any] = lambda advance=0, **_: loop.call_soon_threadsafe(note, advance)  # noqa: E731
+        task = asyncio.ensure_future(handle.read_file_into_fileobj.aio(path, target, progress_cb=progress))
+        try:
+            while not (await asyncio.wait({task}, timeout=self._client.deadlines.stream))[0]:
+                if not moved:
+                    raise Unavailable(f"{doing}: nothing came for {self._client.deadlines.stream:g} s")
+                moved = False
+            task.result()
+        except RemoteError:
+            raise
+        except Exception as error:
+            if target.trouble is not None:
+                raise target.trouble from None
+            if classify.is_missing(error):
+                raise FileNotFoundError(path) from None
+            raise classify.error_of(error, doing) from error
+        finally:
+            if not task.done():
+                task.cancel()
+                # It must have let go of `target` before anyone closes that.
+                await asyncio.wait({task})
 
 
 class _Pull:
@@ -198,60 +233,58 @@ class _Pull:
         return entry.size <= SMALL and entry.modified >= self._newest - 1
 
     async def _fetch(self, name: str, entry: Entry) -> None:
-        for _ in range(TRIES):
-            if await self._receive(name, entry):
-                return
+        waited, tries = 0.0, 0
+        while tries < TRIES:
+            try:
+                if await self._receive(name, entry):
+                    return
+            except Throttled as error:
+                pause = error.retry_after_s or 2.0
+                waited += pause
+                if waited > PATIENCE_S:
+                    raise
+                await asyncio.sleep(pause)
+                continue
             fresh = await self._volumes.relist(self._volume, entry.path)
             if fresh is None:
                 break
-            entry = fresh
+            entry, tries = fresh, tries + 1
         raise Unavailable(f"{self._volume}:{entry.path}: changes while it is read; pull again when it is at rest")
 
     async def _receive(self, name: str, entry: Entry) -> bool:
         """Fetch one file. False if what came is not what the listing said."""
-        incoming, digest, size = None, hashlib.sha256(), 0
+        incoming, came = None, 0
+
+        def advance(size: int) -> None:
+            nonlocal came
+            came += size
+            self._advance(name, size)
+
+        is_whole = False
         try:
             incoming = await asyncio.to_thread(files.IncomingFile, self._dest / name)
-            async with aclosing(self._patient_chunks(entry)) as chunks:
-                async for chunk in chunks:
-                    await asyncio.to_thread(incoming.write, chunk)
-                    digest.update(chunk)
-                    size += len(chunk)
-                    self._advance(name, len(chunk))
-            if size != entry.size:
-                self._advance(name, -size)
-                return False
-            if self._sums.get(name, digest.hexdigest()) != digest.hexdigest():
-                raise DamagedFile(self._dest / name, "is not what its manifest promises (sha256); nothing was replaced")
-            await asyncio.to_thread(incoming.finish, modified=entry.modified)
-            self.bytes_fetched += size
-            return True
+            await self._volumes.read_into(self._volume, entry.path, incoming, advance)
+            if incoming.size == entry.size:
+                await self._check_sum(name, incoming.part)
+                await asyncio.to_thread(incoming.finish, modified=entry.modified)
+                is_whole = True
+                self.bytes_fetched += entry.size
         except FileNotFoundError:
-            return False
+            pass
         except OSError as error:
             raise KevError(f"{self._dest / name}: cannot be written ({error.strerror or error}); "
                            "make room and pull again, what is complete is kept") from None  # fmt: skip
         finally:
+            if not is_whole:
+                self._advance(name, -came)
             if incoming is not None:
                 await asyncio.to_thread(incoming.abandon)
+        return is_whole
 
-    async def _patient_chunks(self, entry: Entry) -> AsyncGenerator[bytes, None]:
-        """The chunks of a file; a throttle before the first is waited out."""
-        waited = 0.0
-        while True:
-            started = False
-            try:
-                async with aclosing(self._volumes.chunks(self._volume, entry.path)) as chunks:
-                    async for chunk in chunks:
-                        started = True
-                        yield chunk
-                return
-            except Throttled as error:
-                pause = error.retry_after_s or 2.0
-                waited += pause
-                if started or waited > PATIENCE_S:
-                    raise
-                await asyncio.sleep(pause)
+    async def _check_sum(self, name: str, part: Path) -> None:
+        promised = self._sums.get(name)
+        if promised is not None and await asyncio.to_thread(sum_of, part) != promised:
+            raise DamagedFile(self._dest / name, "is not what its manifest promises (sha256); nothing was replaced")
 
     def _advance(self, name: str, size: int) -> None:
         self._bytes_done += size

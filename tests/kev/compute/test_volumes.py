@@ -1,11 +1,13 @@
 """Files home from a volume: whole, verified, resumable, and only what was asked for."""
 
+import errno
 import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any
 
+import modal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,6 +151,28 @@ async def test_what_cannot_be_written_here_is_one_line_that_says_so(place: Place
     with pytest.raises(KevError, match="cannot be written") as raised:
         await place.compute.pull(VOLUME, "s", tmp_path / "home")
     assert "\n" not in str(raised.value)
+
+
+async def test_a_full_disk_is_told_from_a_broken_connection(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await commit(place, {"s/b.txt": "b"})
+
+    def full(_descriptor: int, _data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("kev.files._write_all", full)
+    with pytest.raises(KevError, match="No space left on device"):
+        await place.compute.pull(VOLUME, "s", tmp_path / "home")
+    monkeypatch.undo()
+    assert list((tmp_path / "home").iterdir()) == []
+
+    async def reset(*_: object, **__: object) -> int:
+        raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+
+    monkeypatch.setattr(modal.volume._Volume, "_read_file_into_fileobj", reset)
+    with pytest.raises(Unavailable, match="Connection reset"):
+        await place.compute.pull(VOLUME, "s", tmp_path / "home")
 
 
 async def test_there_is_nothing_to_pull_of_a_study_that_never_committed(place: Place, tmp_path: Path) -> None:
