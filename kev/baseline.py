@@ -17,6 +17,7 @@ from kev.data.record import DataRecord, check_record
 from kev.errors import DamagedFile, KevError, Refused
 from kev.linear import LinearModel, fit, softmax
 from kev.metrics import rows_from_json
+from kev.predictor import Predictor
 from kev.report import build_report
 from kev.suite import Suite, open_suite
 from kev.text import visible
@@ -24,7 +25,7 @@ from kev.text import visible
 RUN = "baseline (linear, no language model)"
 
 
-def answer(model: LinearModel, record: DataRecord) -> list[dict[str, Any]]:
+def answer(model: Predictor, record: DataRecord) -> list[dict[str, Any]]:
     """The rows of one record, one for each question, as rows.json holds them."""
     meta, rows = record.meta, []
     for name, question in record.questions.items():

@@ -143,6 +143,12 @@ def remove_tree(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
+def remove_file(path: Path) -> None:
+    """Remove a file. Nothing there is fine."""
+    path.unlink(missing_ok=True)
+    _flush_directory(path.parent)
+
+
 class IncomingFile:
     """A file that arrives in pieces, in any order, and appears as `path` only when `finish` says that it is whole.
 

@@ -1,0 +1,127 @@
+"""Everything that is checked before a study is launched, cheapest first; what passes is what is launched."""
+
+import hashlib
+import re
+import subprocess
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from kev import budget, files
+from kev.document import read_value
+from kev.entrypoints.ledger import check_name_is_unused
+from kev.errors import DamagedFile, Refused, UsageError
+from kev.records.plan import is_full_weight, plan_problems
+from kev.suite import Suite, open_suite
+
+STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for."""
+
+    suite: str
+    plan: str
+    name: str
+    gpu: str
+    transfer: str = ""
+    existing: str = ""
+    budget: float = 20.0
+    timeout: int = 1800
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A study that may be launched, as far as this machine can tell."""
+
+    name: str
+    gpu: str
+    timeout: int
+    bound: Decimal
+    full_weight: bool
+    suite: str
+    transfer: str | None
+    configs: list[dict[str, Any]]
+    """The plan's trials, as written."""
+
+    @property
+    def plan_sha256(self) -> str:
+        """Of what is launched, so that an interrupted launch is completed with the same and nothing else."""
+        launched = [self.configs, self.suite, self.transfer, self.gpu, self.timeout]
+        return hashlib.sha256(files.dump_json_line(launched)).hexdigest()
+
+
+def admit(request: Request, root: Path) -> Admission:
+    """Hold `request` against every rule that needs no network. Raises Refused, NotFound, DamagedFile or UsageError."""
+    name = request.name
+    if not STUDY_NAME.fullmatch(name):
+        raise UsageError(
+            f"study {name!r:.100}: a name is 1 to 80 letters, digits, _ or -, and begins with a letter or digit"
+        )
+    check_name_is_unused(root / "runs", name)
+    if request.existing:
+        raise Refused("--existing: measuring checkpoints that exist needs the model package, which is not there yet")
+    suite = open_inside(root, request.suite, "--suite")
+    plan = read_plan(root, request.plan, suite)
+    full_weight = is_full_weight(plan)
+    bound = budget.check_study(
+        name, request.gpu, request.timeout, _dollars(request.budget), len(plan), full_weight=full_weight
+    )
+    check_partitions(suite, ("train", "calibration", "development"))
+    if request.transfer:
+        check_partitions(open_inside(root, request.transfer, "--transfer"), ("development",))
+    return Admission(
+        name, request.gpu, request.timeout, bound, full_weight, request.suite, request.transfer or None, plan
+    )
+
+
+def read_plan(root: Path, path: str, suite: Suite) -> list[dict[str, Any]]:
+    """The trials of a plan that `suite` admits. Raises NotFound, or DamagedFile with the first thing wrong."""
+    place = root / path
+    value = read_value(place)
+    manifest = suite.manifest
+    if manifest.eval_only:
+        raise Refused(f"--suite {suite.directory}: is for evaluation only, and is not trained on")
+    for problem in plan_problems(value, manifest.base_revisions, manifest.training_sources()):
+        raise DamagedFile(place, str(problem))
+    for number, config in enumerate(value):
+        data = config.get("data")
+        if data is not None and not (root / data).is_file():
+            raise Refused(f"{path}: trial {number}: data {data} is not in this checkout")
+    return list(value)
+
+
+def open_inside(root: Path, path: str, flag: str) -> Suite:
+    """The suite at `path` in the checkout. Raises Refused for one elsewhere or removed, NotFound or DamagedFile."""
+    if not path or Path(path).is_absolute() or ".." in Path(path).parts:
+        raise Refused(
+            f"{flag} {path!r:.100}: write the path of a suite inside this checkout, such as evals/decision-v1"
+        )
+    if not (root / path).is_dir():
+        raise Refused(f"{flag} {path}: there is no such suite in this checkout")
+    return open_suite(root / path)
+
+
+def check_partitions(suite: Suite, splits: tuple[str, ...]) -> None:
+    """Raises what reading them raises, unless every partition is here and as it was frozen."""
+    for split in splits:
+        suite.read_partition(split)
+
+
+def uncommitted(root: Path) -> list[str]:
+    """Changed files under kev/ and evals/ that no commit holds; [] where git cannot be asked."""
+    command = ["git", "-C", str(root), "status", "--porcelain", "--", "kev", "evals"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [line[3:] for line in done.stdout.splitlines()]
+
+
+def _dollars(amount: float) -> Decimal:
+    try:
+        return Decimal(str(amount))
+    except InvalidOperation:
+        raise UsageError(f"--budget {amount!r:.40}: write an amount of US dollars") from None

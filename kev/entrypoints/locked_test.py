@@ -1,0 +1,125 @@
+"""The one read of the test partitions: refused here wherever this machine can tell that it was made before."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kev.budget import compute_bound, parse_gpu, recorded
+from kev.entrypoints.admission import STUDY_NAME, open_inside
+from kev.entrypoints.deployed import check_deployed_sources
+from kev.entrypoints.place import RUNS_VOLUME, Place
+from kev.entrypoints.read_records import launch_read
+from kev.entrypoints.waiting import failure_of, wait_for_end
+from kev.errors import NotFound, Refused, UsageError
+from kev.records.base import read_record
+from kev.records.locked import LockedSummary
+from kev.records.read import ReadRecord
+from kev.rounds.once import ReadKey, checkpoint_of, other_locked_reads, other_reads
+from kev.suite import Suite
+from kev.worker.container import git_commit
+from kev.worker.orders import LOCKED_TEST_FUNCTION, LockedOrder
+
+MEMORY_MB = 49_152
+MIN_MEMORY_MB = 32_768
+"""What the function has, and the least that a caller may ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockedRequest:
+    """What the command line asks for. `trial` is a path on the runs volume."""
+
+    trial: str
+    name: str
+    decision: str
+    transfer: str
+    gpu: str
+    redo_interrupted: bool = False
+    timeout: int = 3600
+    memory_mb: int = MEMORY_MB
+
+
+async def run_locked(place: Place, request: LockedRequest) -> int:
+    """Read the test partitions of both suites with the checkpoint of a trial, once, and bring the read home.
+
+    A read that was launched before, by a launcher that died, is waited for and not launched again. Returns the exit
+    code: 1 if the read failed; what it read is home all the same. Raises Refused, UsageError, NotFound, a RemoteError.
+    """
+    suites = check_request(place.root, request)
+    sources = await check_deployed_sources(place)
+    order = LockedOrder(
+        run_id=f"locked/{request.name}", sources=sources, git_commit=git_commit(place.root), trial=request.trial,
+        name=request.name, decision=request.decision or None, transfer=request.transfer or None,
+        redo_interrupted=request.redo_interrupted,
+    )  # fmt: skip
+    wanted = ReadRecord(
+        name=request.name, kind="locked", run=request.trial, suites=list(suites),
+        flags="--redo-interrupted" if request.redo_interrupted else "", gpu=request.gpu, timeout=request.timeout,
+        bound_usd=recorded(compute_bound(request.gpu, request.timeout, 1)), at=place.now(), call=None,
+    )  # fmt: skip
+    call = await launch_read(place, record_place(place.runs, request), wanted, LOCKED_TEST_FUNCTION, order)
+    place.say(f"{request.name}: {call.id}")
+    why = failure_of(await wait_for_end(place, call))
+    home = place.runs / "locked" / request.name
+    try:
+        await place.compute.pull(RUNS_VOLUME, f"/locked/{request.name}", home)
+    except NotFound:
+        why = why or "it left nothing on the volume"
+    else:
+        _say_figures(place, home)
+    if why is not None:
+        place.say(f"{request.name}: FAILED {why}")
+        return 1
+    return 0
+
+
+def check_request(root: Path, request: LockedRequest) -> dict[str, Suite]:
+    """The suites to read, by path. Raises Refused wherever this machine can tell that the read may not be made."""
+    if not STUDY_NAME.fullmatch(request.name):
+        raise UsageError(f"locked read {request.name!r:.100}: a name is 1 to 80 letters, digits, _ or -")
+    parse_gpu(request.gpu)
+    if not MIN_MEMORY_MB <= request.memory_mb <= MEMORY_MB:
+        raise Refused(
+            f"--memory-mb {request.memory_mb}: the function has {MEMORY_MB:,} MiB and needs {MIN_MEMORY_MB:,}; "
+            "for more, change run_locked_test in modal_app.py and deploy"
+        )
+    suites = {
+        path: open_inside(root, path, flag)
+        for flag, path in (("--decision", request.decision), ("--transfer", request.transfer))
+        if path
+    }
+    if not suites:
+        raise UsageError("a locked read needs --decision or --transfer")
+    check_not_read(root, request, suites)
+    return suites
+
+
+def check_not_read(root: Path, request: LockedRequest, suites: dict[str, Suite]) -> None:
+    """Raises Refused if the checkpoint's tests were read before, under this name or under any other."""
+    path = root / "runs" / "locked" / request.name / "summary.json"
+    try:
+        done = read_record(path, LockedSummary).suites
+    except NotFound:
+        done = {}
+    if {"decision", "transfer"} <= done.keys():
+        raise Refused(f"locked read {request.name}: both suites have been read, see {path}; a locked test is read once")
+    run = checkpoint_of(f"runs/{request.trial.removeprefix('/runs/').strip('/')}", None) or ""
+    own = f"runs/locked/{request.name}"
+    others = other_locked_reads(root, run, f"{own}/decision")
+    for suite in suites.values():
+        key = ReadKey(run, suite.sha256, "test")
+        others += [each for each in other_reads(root, key, own) if not each.startswith(f"{own}/")]
+    if others:
+        raise Refused(
+            f"locked read {request.name}: {request.trial} was read before, in {others[0]}; a test is read once"
+        )
+
+
+def record_place(runs: Path, request: LockedRequest) -> Path:
+    """The record of a locked read; one that redoes an interrupted read has a record of its own."""
+    redone = ".redo" if request.redo_interrupted else ""
+    return runs / "locked" / f"{request.name}{redone}.read.json"
+
+
+def _say_figures(place: Place, home: Path) -> None:
+    summary = read_record(home / "summary.json", LockedSummary)
+    for label, suite in summary.suites.items():
+        place.say(f"{home.name} {label}: acc {suite.clean['acc']:.4f} brier {suite.clean['brier']:.4f}")

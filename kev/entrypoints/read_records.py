@@ -1,0 +1,45 @@
+"""Launching reads so that none is lost and none is made twice: each has a record of its own, beside its directory."""
+
+from pathlib import Path
+
+from kev import files
+from kev.compute.errors import RemoteError
+from kev.compute.protocol import CallRef
+from kev.entrypoints.place import Place
+from kev.errors import Refused
+from kev.records.base import read_record, write_record
+from kev.records.read import ReadRecord
+from kev.worker.orders import Order
+
+
+async def launch_read(place: Place, path: Path, wanted: ReadRecord, function: str, order: Order) -> CallRef:
+    """Start the read that `wanted` describes, or find the call of the same read that was started before.
+
+    Raises Refused if the name belongs to another read, or to one whose spawn was interrupted; a RemoteError.
+    """
+    try:
+        files.create_exclusive(path, files.dump_json(wanted.to_json()))
+    except FileExistsError:
+        return _adopt(path, wanted, function)
+    try:
+        call = await place.compute.spawn(
+            function, order.to_json(), run_id=order.run_id, gpu=wanted.gpu, timeout_s=int(wanted.timeout)
+        )
+    except RemoteError as error:
+        if not error.may_have_happened:
+            files.remove_file(path)  # nothing was started under the name, so it is free again
+        raise
+    write_record(path, wanted.model_copy(update={"call": call.id}))
+    return call
+
+
+def _adopt(path: Path, wanted: ReadRecord, function: str) -> CallRef:
+    found = read_record(path, ReadRecord)
+    if not found.is_same_read(wanted):
+        raise Refused(f"{wanted.name}: {path.name} is of another read; a name is used once")
+    if found.call is None:
+        raise Refused(
+            f"{wanted.name}: its launch was interrupted and it may be running; pull it if it appears, and otherwise "
+            "read under a new name"
+        )
+    return CallRef(found.call, function, wanted.name)

@@ -1,0 +1,11 @@
+"""What runs inside a container: trials, reads, locked reads and re-scores. `modal_app.py` binds it to functions.
+
+container   what a container gives to its work: volumes, threads, sources, the id of its call
+orders      what a launcher asks a container to do
+trials      one trial from its lease to its result
+training    the seam to a training method; `synthetic` is one that needs no accelerator
+scoring     a checkpoint's answers to a partition: predictions, rows, report
+reads       a benchmark job, and the one read of a locked test
+
+Importing the package loads neither numpy nor modal, so that the threads of a container can be set first.
+"""

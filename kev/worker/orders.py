@@ -1,0 +1,123 @@
+"""What a launcher asks a container to do: the one JSON argument of each remote function.
+
+Both sides use the same records, so a launcher cannot send what a container would misread.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from kev.errors import UsageError
+from kev.records.base import AnyRecord, Number, StrictRecord, reason_of
+
+TRIAL_FUNCTION = "run_trial"
+FULL_TRIAL_FUNCTION = "run_full_trial"
+SHARDED_TRIAL_FUNCTION = "run_sharded_trial"
+BENCHMARK_FUNCTION = "run_bench"
+LOCKED_TEST_FUNCTION = "run_locked_test"
+RESCORE_FUNCTION = "run_resume"
+HASHES_FUNCTION = "remote_source_hashes"
+
+
+def trial_function(gpu: str, full_weight: bool) -> str:
+    """The remote function that trains: several cards in one container have a machine of another shape."""
+    if not full_weight:
+        return TRIAL_FUNCTION
+    return FULL_TRIAL_FUNCTION if gpu.partition(":")[2] in ("", "1") else SHARDED_TRIAL_FUNCTION
+
+
+def label_of(index: int) -> str:
+    """The label of a plan's trial, counted from 0."""
+    return f"trial-{index}"
+
+
+def trial_directory(index: int) -> str:
+    """The directory of a plan's trial in its study."""
+    return f"{index:02d}-{label_of(index)}"
+
+
+class Order(StrictRecord):
+    """What every order says. A container refuses one whose `sources` are not those it was deployed with."""
+
+    model_config = ConfigDict(strict=True)
+
+    run_id: str
+    sources: str
+    """`kev.worker.sources.digest` of the launcher's checkout."""
+    git_commit: str | None = None
+
+
+class LeaseEvidence(StrictRecord):
+    """A lease that stood still for so long that its holder is over; it holds only while the lease is still this one."""
+
+    claims: int
+    nonce: str | None = None
+    heartbeat: Number | None = None
+
+
+class TrialOrder(Order):
+    """Train, or go on with, one trial of a study."""
+
+    study: str
+    index: Annotated[int, Field(ge=0)]
+    config: dict[str, Any]
+    """The trial's entry in the plan, as written there."""
+    suite: str
+    transfer: str | None = None
+    nonce: str
+    attempt: Annotated[int, Field(ge=1)] = 1
+    evidence: LeaseEvidence | None = None
+    """What the launcher saw of a lease that was never ended."""
+    gpu: str | None = None
+
+    @property
+    def label(self) -> str:
+        return label_of(self.index)
+
+    @property
+    def directory(self) -> str:
+        """Of the trial, on the runs volume."""
+        return f"{self.study}/{trial_directory(self.index)}"
+
+    @property
+    def full_weight(self) -> bool:
+        return self.config.get("full_ft") == 1
+
+
+class RescoreOrder(Order):
+    """Score a trial whose training is done and whose result is not there."""
+
+    study: str
+    directory: str
+    """Of the trial in its study."""
+    suite: str
+    transfer: str | None = None
+
+
+class BenchmarkOrder(Order):
+    """Read one partition with one checkpoint."""
+
+    run: str
+    suite: str
+    """A suite's directory, or a single .jsonl file."""
+    name: str
+    flags: str = ""
+
+
+class LockedOrder(Order):
+    """Read the test partitions of the decision and the transfer suite, once."""
+
+    trial: str
+    """Path under the runs volume."""
+    name: str
+    decision: str | None = None
+    transfer: str | None = None
+    redo_interrupted: bool = False
+
+
+def parse_order(payload: object, shape: type[AnyRecord]) -> AnyRecord:
+    """The argument of a remote function. Raises UsageError naming the first key that cannot be meant."""
+    try:
+        return shape.model_validate(payload)
+    except ValidationError as error:
+        raise UsageError(f"{shape.__name__}: {reason_of(error)}") from None

@@ -1,0 +1,66 @@
+"""provenance.json of a trial: the configuration and the hashes that its numbers depend on."""
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+from kev import files
+from kev.errors import DamagedFile, Refused
+from kev.suite import Suite
+from kev.worker.orders import TrialOrder
+from kev.worker.sources import describe, differing
+
+
+def new_provenance(order: TrialOrder, suite: Suite, hashes: dict[str, str], *, synthetic: bool) -> dict[str, Any]:
+    """What is written before the first step."""
+    provenance: dict[str, Any] = {
+        "config": order.config,
+        "config_sha256": config_sha256(order.config),
+        "suite_sha256": suite.sha256,
+        "source_hashes": hashes,
+        "git_commit": order.git_commit,
+        "platform": platform.platform(),
+        "torch": torch_version(),
+        "device": "cpu" if synthetic else "cuda",
+        "gpu": order.gpu,
+        "legacy_checkpoint": False,
+        "nonces": [order.nonce],
+    }
+    return provenance | ({"synthetic": True} if synthetic else {})
+
+
+def continued_provenance(path: Path, order: TrialOrder, hashes: dict[str, str]) -> dict[str, Any]:
+    """The provenance in `path` with this attempt added. Raises NotFound, DamagedFile, or Refused for other sources.
+
+    An attempt that the platform restarted is the same attempt, and is not added twice.
+    """
+    provenance = files.read_json(path)
+    if not isinstance(provenance, dict) or not isinstance(provenance.get("source_hashes"), dict):
+        raise DamagedFile(path, "is no provenance")
+    changed = differing(provenance["source_hashes"], hashes)
+    if changed:
+        raise Refused(f"{order.directory}: cannot be continued with other sources than it began with: "
+                      f"{describe(changed)}")  # fmt: skip
+    if provenance.get("config_sha256") != config_sha256(order.config):
+        raise Refused(f"{order.directory}: was begun with another configuration")
+    if order.nonce not in provenance.get("nonces", []):
+        provenance["nonces"] = [*provenance.get("nonces", []), order.nonce]
+        entry = {"git_commit": order.git_commit, "device": provenance.get("device")}
+        provenance["continued"] = [*(provenance.get("continued") or []), entry]
+    return provenance
+
+
+def config_sha256(config: dict[str, Any]) -> str:
+    """The hash of a configuration, its keys in the order of the plan."""
+    return hashlib.sha256(json.dumps(config, ensure_ascii=False).encode()).hexdigest()
+
+
+def torch_version() -> str | None:
+    """The installed version, without importing it."""
+    try:
+        return importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,115 @@
+"""A benchmark job: one checkpoint's answers to one partition, under /bench on the runs volume."""
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kev import files
+from kev.errors import KevError, Refused, UsageError
+from kev.records.suite import SPLITS
+from kev.suite import open_suite
+from kev.text import shorten, visible
+from kev.worker.container import Container
+from kev.worker.orders import BenchmarkOrder
+from kev.worker.scoring import Partition, Progress, partition_of, partition_of_file, score
+from kev.worker.sources import check_sources
+from kev.worker.training import load_checkpoint
+
+BENCH = "bench"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the flags of a job ask for."""
+
+    split: str = "development"
+    allow_test: bool = False
+    rotations: int = 1
+    date_facts: bool = False
+
+
+def parse_flags(flags: str) -> ReadOptions:
+    """The flags of a job. Raises UsageError for one that is not known, or that has no meaning here."""
+    found: dict[str, Any] = {}
+    words = [part for word in shlex.split(flags) for part in word.split("=", 1)]
+    while words:
+        flag = words.pop(0)
+        match flag:
+            case "--allow-test":
+                found |= {"allow_test": True, "split": "test"}
+            case "--date_facts":
+                found["date_facts"] = True
+            case "--split" | "--rotations":
+                if not words:
+                    raise UsageError(f"flag {flag}: needs a value")
+                found.setdefault(flag[2:], words.pop(0))
+            case _:
+                raise UsageError(f"flag {flag!r:.60}: a read knows --split, --allow-test, --rotations and --date_facts")
+    if found.get("split", "development") not in SPLITS or (found.get("split") == "test" and "allow_test" not in found):
+        raise UsageError(f"--split {found['split']!r:.60}: write calibration, development or train, or --allow-test")
+    rotations = str(found.get("rotations", 1))
+    if not rotations.isdecimal() or int(rotations) < 1:
+        raise UsageError(f"--rotations {rotations!r:.60}: write a whole number from 1 up")
+    return ReadOptions(**{**found, "rotations": int(rotations)})
+
+
+def run_benchmark(order: BenchmarkOrder, container: Container, show: Callable[[str], None]) -> dict[str, Any]:
+    """Read what `order` names into /bench/<name>, and commit it.
+
+    Returns {name, acc, brier} or, with failure.json in the place of a report, {name, failed: {type, message}}. Raises
+    Refused where the name has been used, or for other sources than the launcher's.
+    """
+    check_sources(order, container)
+    container.runs.reload()
+    out = container.runs.path / BENCH / order.name
+    if out.exists():
+        raise Refused(f"/runs/{BENCH}/{order.name}: is there already; a read never replaces another, use a new name")
+    progress = Progress()
+    try:
+        report = _read(order, container, out, progress, show)
+    except Exception as error:
+        return _fail(order, container, out, progress, error, show)
+    container.runs.commit()
+    show(f"saved /runs/{BENCH}/{order.name}")
+    return {"name": order.name, "acc": report["clean"]["acc"], "brier": report["clean"]["brier"]}
+
+
+def _read(
+    order: BenchmarkOrder, container: Container, out: Path, progress: Progress, show: Callable[[str], None]
+) -> dict[str, Any]:
+    options = parse_flags(order.flags)
+    if options.rotations != 1 or options.date_facts:
+        raise UsageError("--rotations and --date_facts are of models, and this version of kev has no model package")
+    predictor, config = load_checkpoint(container.place(order.run))
+    partition = _partition(order, container, options)
+    extra: dict[str, Any] = {"run": order.run, "calibration_applied": False}
+    extra |= {"synthetic": True} if config.get("synthetic") else {}
+    return score(predictor, partition, out, show, extra=extra, progress=progress)
+
+
+def _partition(order: BenchmarkOrder, container: Container, options: ReadOptions) -> Partition:
+    if order.suite.endswith(".jsonl"):
+        return partition_of_file(container.root / order.suite)
+    suite = open_suite(container.root / order.suite)
+    return partition_of(suite, options.split, allow_test=options.allow_test)
+
+
+def _fail(
+    order: BenchmarkOrder, container: Container, out: Path, progress: Progress, error: Exception,
+    show: Callable[[str], None],
+) -> dict[str, Any]:  # fmt: skip
+    kind, message = type(error).__name__, shorten(visible(str(error)), 500)
+    failure = {
+        "error_type": kind,
+        "error": message,
+        "record_id": progress.record_id,
+        "coverage": progress.coverage([], 0),
+    }
+    files.write_atomic(out / "failure.json", files.dump_json(failure))
+    container.runs.commit()
+    show(
+        f"Error: {order.name}: {kind}: {message}" if isinstance(error, KevError) else f"Error: {order.name}: {error!r}"
+    )
+    return {"name": order.name, "failed": {"type": kind, "message": message}}

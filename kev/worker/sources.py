@@ -1,0 +1,52 @@
+"""Which code this is: a hash of every source file, compared before money is spent and again in the container."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from kev import files
+from kev.errors import Refused
+from kev.worker.container import Container
+from kev.worker.orders import Order
+
+SINGLE_FILES = ("constraints.txt", "modal_app.py", "pyproject.toml", "uv.lock")
+"""Those beside the package that decide what runs; one that a checkout lacks is left out."""
+
+NAMED = 3
+"""Differing files that a message names."""
+
+
+def source_hashes(root: Path) -> dict[str, str]:
+    """The SHA-256 of every module of kev and of what pins its dependencies, by path under `root`."""
+    paths = [*(root / "kev").rglob("*.py"), *(root / name for name in SINGLE_FILES if (root / name).is_file())]
+    hashes = {path.relative_to(root).as_posix(): _sha256(path) for path in paths}
+    return dict(sorted(hashes.items()))
+
+
+def digest(hashes: Mapping[str, str]) -> str:
+    """One hash that is equal exactly where all of `hashes` are."""
+    lines = "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(hashes.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def check_sources(order: Order, container: Container) -> dict[str, str]:
+    """The hashes of this container's sources. Raises Refused if they are not the launcher's."""
+    hashes = source_hashes(container.root)
+    if digest(hashes) != order.sources:
+        raise Refused(f"{order.run_id}: the deployed sources are not the launcher's; deploy again and launch anew")
+    return hashes
+
+
+def differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
+    """The files that are not the same on both sides, or are on one side only."""
+    return sorted(path for path in ours.keys() | theirs.keys() if ours.get(path) != theirs.get(path))
+
+
+def describe(paths: list[str]) -> str:
+    """Some of `paths`, and how many more there are."""
+    more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
+    return ", ".join(paths[:NAMED]) + more
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(files.read_bytes(path)).hexdigest()

@@ -1,0 +1,73 @@
+"""The seam between a trial and a method of training: which one a base asks for, and what each must do.
+
+A method writes the checkpoint and everything beside it; the trial around it holds the lease, commits and scores.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from kev.clock import Clock
+from kev.data.record import DataRecord
+from kev.errors import UsageError
+from kev.predictor import Predictor
+from kev.records.plan import TrialConfig
+from kev.suite import Suite
+from kev.worker import synthetic
+
+CHECKPOINT = "checkpoint"
+TRAINING_CONFIG = "training_config.json"
+TRAINING_METRICS = "training_metrics.json"
+"""Written last: a checkpoint without it is not whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRun:
+    """One attempt at training one trial."""
+
+    config: TrialConfig
+    suite: Suite
+    records: list[DataRecord]
+    """Of the train partition, in its order."""
+    directory: Path
+    """Of the trial; a resume point in it is where this attempt goes on."""
+    shown: str
+    """The directory as people know it: `/runs/<study>/<NN>-<label>`, wherever the volume is mounted."""
+    attempt: int
+    clock: Clock
+    say: Callable[[str], None]
+    """Takes a line of the training log."""
+    check: Callable[[], None]
+    """Called at every step; raises where the attempt may not go on."""
+
+
+class Trainer(Protocol):
+    """A method of training."""
+
+    synthetic: bool
+    """Whether its results only look like those of a model."""
+
+    def train(self, run: TrainingRun) -> None:
+        """Write the checkpoint of `run`, from its last resume point if there is one; `training_metrics.json` last."""
+        ...
+
+    def load(self, checkpoint: Path) -> Predictor:
+        """The checkpoint in a directory that `train` wrote. Raises NotFound or DamagedFile."""
+        ...
+
+
+def find_trainer(base: str) -> Trainer:
+    """The method that trains `base`. Raises UsageError where this version of kev has none."""
+    if synthetic.is_synthetic(base):
+        return synthetic.find(base)
+    raise UsageError(
+        f"base {base}: this version of kev has no training package and trains only {synthetic.NAMES}; "
+        "nothing was trained"
+    )
+
+
+def load_checkpoint(checkpoint: Path) -> tuple[Predictor, dict[str, Any]]:
+    """A checkpoint and its training configuration. Raises NotFound, DamagedFile, or UsageError as `find_trainer`."""
+    config = synthetic.read_training_config(checkpoint / TRAINING_CONFIG)
+    return find_trainer(str(config["args"].get("base"))).load(checkpoint), config

@@ -1,0 +1,153 @@
+"""One trial in its container: sources, lease, training, scoring, result; and what is left when any of it fails."""
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kev import files
+from kev.baseline import read_records
+from kev.compute.leases import Claims, LeaseLost, LeaseRefused
+from kev.errors import KevError, NotFound, Refused
+from kev.records.plan import TrialConfig
+from kev.suite import Suite, open_suite
+from kev.text import shorten, visible
+from kev.worker import results
+from kev.worker.committer import Committer
+from kev.worker.container import Container
+from kev.worker.lease import HeartbeatThread, hold_lease
+from kev.worker.orders import TrialOrder
+from kev.worker.provenance import continued_provenance, new_provenance
+from kev.worker.sources import check_sources
+from kev.worker.training import CHECKPOINT, TRAINING_METRICS, Trainer, TrainingRun, find_trainer
+from kev.worker.training_files import train_log
+
+MAX_ERROR = 2000
+"""Characters of an exception that failed.json keeps."""
+
+
+def run_trial(order: TrialOrder, container: Container, claims: Claims, show: Callable[[str], None]) -> dict[str, Any]:
+    """Train and score the trial that `order` names, on the runs volume.
+
+    Returns {label, ...}: `refused` with the reason where another attempt holds the trial, `failed` where a full-weight
+    trial raised (final, in failed.json), and otherwise what the trial came to. Raises Refused for other sources than
+    the launcher's and, as it was written, what a LoRA trial raises.
+    """
+    hashes = check_sources(order, container)
+    try:
+        lease = hold_lease(order, container, claims, show)
+    except LeaseRefused as refusal:
+        show(f"[lease] {refusal}")
+        return {"label": order.label, "refused": str(refusal)}
+    try:
+        return _Trial(order, container, lease, hashes, show).run()
+    finally:
+        # After the last commit of the runs volume: whoever sees the lease ended sees everything that was written.
+        lease.end()
+
+
+@dataclass
+class _Trial:
+    order: TrialOrder
+    container: Container
+    lease: HeartbeatThread
+    hashes: dict[str, str]
+    show: Callable[[str], None]
+
+    @property
+    def directory(self) -> Path:
+        return self.container.runs.path / self.order.directory
+
+    def run(self) -> dict[str, Any]:
+        self.container.runs.reload()
+        ended = self._ended_before()
+        if ended is not None:
+            return ended
+        committer = Committer(self.container.runs, self.directory, self.show)
+        committer.start()
+        try:
+            return self._train_and_score()
+        except LeaseLost as lost:
+            return {"label": self.order.label, "refused": str(lost)}
+        except Exception as error:
+            return self._fail(error)
+        finally:
+            committer.finish()
+
+    def _ended_before(self) -> dict[str, Any] | None:
+        """The answer for a trial that is over already; None for one that is to run."""
+        if (self.directory / "failed.json").exists():
+            error = files.read_json(self.directory / "failed.json")["error"]
+            return {"label": self.order.label, "failed": error}
+        if (self.directory / "result.json").exists():
+            raise Refused(f"{self.order.directory}: has a result already; a trial is never trained twice")
+        first = self.order.attempt == 1
+        if self.directory.exists() and not self.order.full_weight and not self._is_mine():
+            raise Refused(f"{self.order.directory}: exists already; a study's name is never used again")
+        if self.directory.exists() and first and not self._is_mine():
+            raise Refused(f"{self.order.directory}: was begun by another launch; a study's name is never used again")
+        return None
+
+    def _is_mine(self) -> bool:
+        """Whether an earlier run of this very trial made the directory: before a restart by the platform, say."""
+        try:
+            found = files.read_json(self.directory / "provenance.json")
+        except NotFound:
+            return False
+        return isinstance(found, dict) and self.order.nonce in found.get("nonces", [])
+
+    def _train_and_score(self) -> dict[str, Any]:
+        order, clock = self.order, self.container.clock
+        began = clock.monotonic()
+        config = TrialConfig.model_validate(order.config)
+        trainer = find_trainer(config.base)
+        suite = open_suite(self.container.root / order.suite)
+        transfer = open_suite(self.container.root / order.transfer) if order.transfer else None
+        continued = (self.directory / "provenance.json").exists()
+        provenance = self._write_provenance(suite, config)
+        what = "continuing" if continued else f"config={files.dump_json_line(order.config).decode().strip()}"
+        self.show(f"[{order.label}] {order.gpu or 'cpu'} torch {provenance['torch']} {what}")
+        if not (self.directory / CHECKPOINT / TRAINING_METRICS).exists():
+            self._train(trainer, config, suite)
+        predictor = trainer.load(self.directory / CHECKPOINT)
+        scored = results.score_trial(predictor, self.directory, suite, transfer, self.show)
+        self.lease.check()
+        seconds = clock.monotonic() - began
+        result = results.write_result(self.directory, scored, provenance, seconds, synthetic=trainer.synthetic)
+        return {"label": order.label, "objective": result["objective"], "gates_passed": result["gates"]["passed"]}
+
+    def _train(self, trainer: Trainer, config: TrialConfig, suite: Suite) -> None:
+        trainer.train(
+            TrainingRun(
+                config=config,
+                suite=suite,
+                records=read_records(suite, "train"),
+                directory=self.directory,
+                shown=f"/runs/{self.order.directory}",
+                attempt=self.order.attempt,
+                clock=self.container.clock,
+                say=train_log(self.directory / "train.log", self.show),
+                check=self.lease.check,
+            )
+        )
+
+    def _write_provenance(self, suite: Suite, config: TrialConfig) -> dict[str, Any]:
+        path = self.directory / "provenance.json"
+        try:
+            provenance = continued_provenance(path, self.order, self.hashes)
+        except NotFound:
+            provenance = new_provenance(self.order, suite, self.hashes, synthetic=find_trainer(config.base).synthetic)
+        files.write_atomic(path, files.dump_json(provenance))
+        return provenance
+
+    def _fail(self, error: Exception) -> dict[str, Any]:
+        """Put the failure on record. It is final: such a trial is never continued."""
+        text = shorten(visible(f"{type(error).__name__}: {error}"), MAX_ERROR)
+        if not isinstance(error, KevError):
+            traceback.print_exception(error)
+        files.write_atomic(self.directory / "failed.json", files.dump_json({"error": text}))
+        self.show(f"!!! [{self.order.label}] Error: {text}")
+        if not self.order.full_weight:
+            raise error
+        return {"label": self.order.label, "failed": text}
