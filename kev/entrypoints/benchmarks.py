@@ -1,6 +1,6 @@
 """Reads of checkpoints: one container for each job, every call on record, and an exit code that tells of failures."""
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from kev.budget import compute_bound, parse_gpu, recorded
 from kev.compute.jobs import Job, check_suites, parse_jobs
@@ -13,7 +13,8 @@ from kev.errors import KevError, NotFound, Refused
 from kev.records.base import read_record
 from kev.records.read import ReadRecord
 from kev.records.report import Report
-from kev.suite import open_suite
+from kev.rounds.once import ReadKey, other_reads
+from kev.suite import Suite, open_suite
 from kev.worker.container import git_commit
 from kev.worker.orders import BENCHMARK_FUNCTION, BenchmarkOrder
 from kev.worker.reads import parse_flags
@@ -50,11 +51,21 @@ def check_jobs(root: Path, jobs: list[Job], gpu: str, timeout: int) -> None:
         raise Refused(f"--timeout {timeout}: write a number of seconds, or 0 for that of each suite")
     check_suites(jobs, root)
     for job in jobs:
-        parse_flags(job.flags)
-        if not job.is_data:
-            open_suite(root / job.suite)
+        options = parse_flags(job.flags)
         if (root / job.local_directory).exists():
             raise Refused(f"job {job.name}: {job.local_directory} exists; a read never replaces another")
+        if not job.is_data:
+            suite = open_suite(root / job.suite)
+            suite.entry(options.split)
+            if options.split == "test":
+                _check_test_is_unread(root, job, suite)
+
+
+def _check_test_is_unread(root: Path, job: Job, suite: Suite) -> None:
+    key = ReadKey(PurePosixPath(job.run).as_posix(), suite.sha256, "test")
+    earlier = other_reads(root, key, job.local_directory)
+    if earlier:
+        raise Refused(f"job {job.name}: {job.run} was read on the test split of {job.suite} before, in {earlier[0]}")
 
 
 def record_of(place: Place, job: Job, gpu: str, timeout: int) -> ReadRecord:

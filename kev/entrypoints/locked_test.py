@@ -13,9 +13,11 @@ from kev.errors import NotFound, Refused, UsageError
 from kev.records.base import read_record
 from kev.records.locked import LockedSummary
 from kev.records.read import ReadRecord
+from kev.records.result import Result
 from kev.rounds.once import ReadKey, checkpoint_of, other_locked_reads, other_reads
 from kev.suite import Suite
 from kev.worker.container import git_commit
+from kev.worker.locked import UNGATED
 from kev.worker.orders import LOCKED_TEST_FUNCTION, LockedOrder
 
 MEMORY_MB = 49_152
@@ -55,7 +57,8 @@ async def run_locked(place: Place, request: LockedRequest) -> int:
         flags="--redo-interrupted" if request.redo_interrupted else "", gpu=request.gpu, timeout=request.timeout,
         bound_usd=recorded(compute_bound(request.gpu, request.timeout, 1)), at=place.now(), call=None,
     )  # fmt: skip
-    call = await launch_read(place, record_place(place.runs, request), wanted, LOCKED_TEST_FUNCTION, order)
+    path = record_place(place.runs, request)
+    call = await launch_read(place, path, wanted, LOCKED_TEST_FUNCTION, order, again_after_failure=True)
     place.say(f"{request.name}: {call.id}")
     why = failure_of(await wait_for_end(place, call))
     home = place.runs / "locked" / request.name
@@ -89,7 +92,20 @@ def check_request(root: Path, request: LockedRequest) -> dict[str, Suite]:
     if not suites:
         raise UsageError("a locked read needs --decision or --transfer")
     check_not_read(root, request, suites)
+    check_local_gates(root, request)
     return suites
+
+
+def check_local_gates(root: Path, request: LockedRequest) -> None:
+    """Raises Refused where a trial that was pulled did not pass its gates and the name does not say so."""
+    path = root / "runs" / request.trial.removeprefix("/runs/") / "result.json"
+    try:
+        gates = read_record(path, Result).gates
+    except NotFound:
+        return  # not pulled; the container looks at the trial itself
+    if not (gates and gates.passed) and not request.name.endswith(UNGATED):
+        raise Refused(f"locked read {request.name}: {request.trial} did not pass its in-trial gates, so the name must "
+                      f"end in {UNGATED}")  # fmt: skip
 
 
 def check_not_read(root: Path, request: LockedRequest, suites: dict[str, Suite]) -> None:

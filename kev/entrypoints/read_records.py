@@ -6,21 +6,28 @@ from kev import files
 from kev.compute.errors import RemoteError
 from kev.compute.protocol import CallRef
 from kev.entrypoints.place import Place
+from kev.entrypoints.waiting import failure_of
 from kev.errors import Refused
 from kev.records.base import read_record, write_record
 from kev.records.read import ReadRecord
 from kev.worker.orders import Order
 
 
-async def launch_read(place: Place, path: Path, wanted: ReadRecord, function: str, order: Order) -> CallRef:
+async def launch_read(
+    place: Place, path: Path, wanted: ReadRecord, function: str, order: Order, *, again_after_failure: bool = False
+) -> CallRef:
     """Start the read that `wanted` describes, or find the call of the same read that was started before.
 
+    `again_after_failure` starts it once more where that call failed: for reads whose container knows what was read.
     Raises Refused if the name belongs to another read, or to one whose spawn was interrupted; a RemoteError.
     """
     try:
         files.create_exclusive(path, files.dump_json(wanted.to_json()))
     except FileExistsError:
-        return _adopt(path, wanted, function)
+        found = _adopt(path, wanted, function)
+        if not (again_after_failure and await _has_failed(place, found)):
+            return found
+        write_record(path, wanted)
     try:
         call = await place.compute.spawn(
             function, order.to_json(), run_id=order.run_id, gpu=wanted.gpu, timeout_s=int(wanted.timeout)
@@ -31,6 +38,11 @@ async def launch_read(place: Place, path: Path, wanted: ReadRecord, function: st
         raise
     write_record(path, wanted.model_copy(update={"call": call.id}))
     return call
+
+
+async def _has_failed(place: Place, call: CallRef) -> bool:
+    state = await place.compute.poll(call)
+    return state.phase.is_terminal and failure_of(state) is not None
 
 
 def _adopt(path: Path, wanted: ReadRecord, function: str) -> CallRef:

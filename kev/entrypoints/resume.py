@@ -16,6 +16,7 @@ from kev.errors import DamagedFile, NotFound, Refused
 from kev.suite import Suite
 from kev.worker.container import git_commit
 from kev.worker.orders import RESCORE_FUNCTION, RescoreOrder, TrialOrder, trial_directory
+from kev.worker.sources import describe, differing, source_hashes
 
 TRIAL = re.compile(r"(?P<index>[0-9]+)-(?P<label>.+)")
 MAX_PROVENANCE_BYTES = 4 * 1024 * 1024
@@ -127,8 +128,7 @@ class _Resumption:
 
     async def _go_on(self, remains: Remains) -> None:
         provenance = await self._provenance(remains.trial)
-        full_weight = provenance["config"].get("full_ft") == 1
-        if full_weight and (not remains.is_trained or self.ledger.record.has_ledger):
+        if full_weight_of(provenance) and (not remains.is_trained or self.ledger.record.has_ledger):
             order = self._order(remains.trial, provenance)
             await continue_trial(
                 self.place, self.ledger, remains.trial, order, self.waits, beyond_bound=self.request.beyond_bound,
@@ -177,4 +177,14 @@ class _Resumption:
             raise DamagedFile(where, "is no provenance")
         if value.get("suite_sha256") != self.suite.sha256:
             raise Refused(f"{trial.directory}: was trained on another suite than --suite {self.request.suite}")
+        changed = differing(value.get("source_hashes") or {}, source_hashes(self.place.root))
+        if full_weight_of(value) and changed:
+            raise Refused(
+                f"{trial.directory}: was begun with other sources, and goes on only with them: {describe(changed)}"
+            )
         return value
+
+
+def full_weight_of(provenance: dict[str, Any]) -> bool:
+    """Whether the trial trains all weights."""
+    return bool(provenance["config"].get("full_ft") == 1)

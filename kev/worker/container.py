@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kev.clock import Clock, SystemClock
+from kev.errors import UsageError
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -65,11 +66,11 @@ class Container:
     def place(self, remote: str) -> Path:
         """The file or directory on the runs volume that the launcher calls `remote`, with or without its mount.
 
-        Raises ValueError if the name leaves the volume.
+        Raises UsageError if the name leaves the volume.
         """
         name = remote.removeprefix("/runs/").strip("/")
         if not name or ".." in Path(name).parts:
-            raise ValueError(f"{remote!r:.120} is no path on the runs volume")
+            raise UsageError(f"{remote!r:.120} is no path on the runs volume")
         return self.runs.path / name
 
 

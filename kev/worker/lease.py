@@ -35,8 +35,10 @@ def hold_lease(
 class HeartbeatThread:
     """Refreshes a lease until `end`, or until another attempt was given the trial."""
 
-    def __init__(self, held: HeldLease, show: Callable[[str], None], interval: float = HEARTBEAT_S) -> None:
-        self._held, self._show, self._interval = held, show, interval
+    interval = HEARTBEAT_S
+
+    def __init__(self, held: HeldLease, show: Callable[[str], None]) -> None:
+        self._held, self._show = held, show
         self._stop = threading.Event()
         self._lost: LeaseLost | None = None
         self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
@@ -59,7 +61,7 @@ class HeartbeatThread:
             self._show(f"!!! [lease] not ended: {error}")
 
     def _beat(self) -> None:
-        while not self._stop.wait(self._interval):
+        while not self._stop.wait(self.interval):
             try:
                 self._held.beat()
             except LeaseLost as lost:

@@ -13,6 +13,7 @@ from kev.metrics import fit_temperature, rows_from_json
 from kev.predictor import Predictor
 from kev.report import QUICK_POINTS
 from kev.suite import Suite
+from kev.worker.manifest import MANIFEST, write_with_manifest
 from kev.worker.scoring import Partition, partition_of, score
 from kev.worker.training import TRAINING_METRICS
 
@@ -46,6 +47,7 @@ def score_trial(
     predictor: Predictor, directory: Path, suite: Suite, transfer: Suite | None, show: Callable[[str], None]
 ) -> Scored:
     """Make the in-trial reads of the trial in `directory`; what an earlier attempt left of them is removed first."""
+    files.remove_file(directory / MANIFEST)
     for name in READS:
         files.remove_tree(directory / name)
     calibration = partition_of(suite, "calibration")
@@ -78,7 +80,7 @@ def write_result(
     }
     if synthetic:
         result["synthetic"] = True
-    files.write_atomic(directory / "result.json", files.dump_json(result))
+    write_with_manifest(directory, "result.json", files.dump_json(result))
     return result
 
 

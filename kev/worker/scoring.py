@@ -17,6 +17,7 @@ from kev.metrics import rows_from_json
 from kev.predictor import Predictor
 from kev.report import build_report
 from kev.suite import Suite
+from kev.worker.manifest import write_with_manifest
 
 PROGRESS_EVERY = 50
 
@@ -90,7 +91,7 @@ def score(
     report |= extra or {}
     files.write_atomic(out / "predictions.jsonl", b"".join(files.dump_json_line(each) for each in predictions))
     files.write_atomic(out / "rows.json", files.dump_json(rows))
-    files.write_atomic(out / "report.json", files.dump_json(report))
+    write_with_manifest(out, "report.json", files.dump_json(report))
     return report
 
 

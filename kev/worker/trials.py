@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,11 @@ class _Trial:
         ended = self._ended_before()
         if ended is not None:
             return ended
+        try:
+            self._check_sources_of_before()
+        except Refused as refusal:
+            # Not a failure of the trial, and not final: with the right sources deployed it can go on.
+            return {"label": self.order.label, "refused": str(refusal)}
         committer = Committer(self.container.runs, self.directory, self.show)
         committer.start()
         try:
@@ -96,6 +102,11 @@ class _Trial:
         except NotFound:
             return False
         return isinstance(found, dict) and self.order.nonce in found.get("nonces", [])
+
+    def _check_sources_of_before(self) -> None:
+        """Raises Refused if the trial was begun with other sources or another configuration."""
+        with suppress(NotFound):
+            continued_provenance(self.directory / "provenance.json", self.order, self.hashes)
 
     def _train_and_score(self) -> dict[str, Any]:
         order, clock = self.order, self.container.clock
