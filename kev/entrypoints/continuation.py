@@ -149,7 +149,7 @@ async def wait_for_lease(place: Place, trial: Trial, waits: Waits) -> LeaseView:
         if not told:
             place.say(f"{trial.directory}: {view.reason(place.clock.now())}")
             told = True
-        await asyncio.sleep(min(waits.look, max(view.wait_s, 0.05)))
+        await place.pause(min(waits.look, max(view.wait_s, 0.05)))
 
 
 async def continue_trial(

@@ -1,6 +1,7 @@
 """The launcher's side of the work: its checkout, its runs/, and the place where work runs."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +22,8 @@ class Place:
     app_name: str
     clock: Clock = field(default_factory=SystemClock)
     say: Callable[[str], None] = print
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    """Waits so many seconds of the clock."""
 
     @property
     def runs(self) -> Path:

@@ -1,7 +1,5 @@
 """Waiting for calls to end, through every outage of the network."""
 
-import asyncio
-
 from kev.compute.errors import Throttled, Unavailable
 from kev.compute.protocol import CallRef, CallState, Phase
 from kev.entrypoints.place import Place
@@ -20,7 +18,7 @@ async def wait_for_end(place: Place, ref: CallRef) -> CallState:
             if not silent:
                 place.say(f"{ref.run_id or ref.id}: cannot be asked, still trying ({error})")
             silent = True
-            await asyncio.sleep((error.retry_after_s if isinstance(error, Throttled) else None) or PAUSE_S)
+            await place.pause((error.retry_after_s if isinstance(error, Throttled) else None) or PAUSE_S)
             continue
         silent = False
         if state.phase.is_terminal:

@@ -7,7 +7,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import Bench, DirectoryVolume
 
 from kev.errors import Refused, UsageError
 from kev.records.resume import ResumePoint
@@ -16,6 +15,8 @@ from kev.worker.committer import Committer
 from kev.worker.container import THREAD_VARIABLES, MountedVolume, git_commit, limit_threads, variable_of
 from kev.worker.sources import check_sources, describe, differing, digest, source_hashes
 from kev.worker.training_files import ResumePoints, Snapshots, train_log
+
+from .conftest import Bench, DirectoryVolume
 
 REPOSITORY = Path(__file__).parents[3]
 

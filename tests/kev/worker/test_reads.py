@@ -5,7 +5,6 @@ import shutil
 from typing import Any
 
 import pytest
-from conftest import Bench
 
 from kev.errors import DamagedFile, Refused, UsageError
 from kev.records.base import read_record
@@ -18,6 +17,8 @@ from kev.worker.orders import BenchmarkOrder, LockedOrder, RescoreOrder, parse_o
 from kev.worker.reads import ReadOptions, parse_flags, run_benchmark
 from kev.worker.rescore import run_rescore
 from kev.worker.trials import run_trial
+
+from .conftest import Bench
 
 CHECKPOINT = "/runs/night/00-trial-0/checkpoint"
 

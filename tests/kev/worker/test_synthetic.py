@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import CONFIG, FULL
 from small_suite import write_suites
 
 from kev.baseline import read_records
@@ -19,6 +18,8 @@ from kev.worker.synthetic import is_synthetic, pace_of
 from kev.worker.synthetic_training import Schedule
 from kev.worker.training import TrainingRun, find_trainer
 from kev.worker.training_files import ResumePoints, Snapshots, train_log
+
+from .conftest import CONFIG, FULL
 
 
 class Killed(BaseException):

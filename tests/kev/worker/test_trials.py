@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import CONFIG, FULL, Bench
 
 from kev.errors import KevError, Refused
 from kev.records.base import read_record
@@ -18,6 +17,8 @@ from kev.worker import results, synthetic_training
 from kev.worker.lease import HeartbeatThread
 from kev.worker.orders import LeaseEvidence, TrialOrder
 from kev.worker.trials import run_trial
+
+from .conftest import CONFIG, FULL, Bench
 
 
 class Killed(BaseException):
