@@ -16,8 +16,8 @@ from kev.records.report import Report
 from kev.rounds.once import ReadKey, other_reads
 from kev.suite import Suite, open_suite
 from kev.worker.container import git_commit
+from kev.worker.flags import parse_flags
 from kev.worker.orders import BENCHMARK_FUNCTION, BenchmarkOrder
-from kev.worker.reads import parse_flags
 
 
 async def run_benchmarks(place: Place, jobs: str, gpu: str, timeout: int) -> int:

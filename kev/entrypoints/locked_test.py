@@ -17,8 +17,7 @@ from kev.records.result import Result
 from kev.rounds.once import ReadKey, checkpoint_of, other_locked_reads, other_reads
 from kev.suite import Suite
 from kev.worker.container import git_commit
-from kev.worker.locked import UNGATED
-from kev.worker.orders import LOCKED_TEST_FUNCTION, LockedOrder
+from kev.worker.orders import LOCKED_TEST_FUNCTION, UNGATED, LockedOrder
 
 MEMORY_MB = 49_152
 MIN_MEMORY_MB = 32_768

@@ -10,13 +10,12 @@ from kev import files
 from kev.errors import NotFound, Refused, UsageError
 from kev.suite import open_suite
 from kev.worker.container import Container
-from kev.worker.orders import LockedOrder
+from kev.worker.orders import UNGATED, LockedOrder
 from kev.worker.scoring import partition_of, score
 from kev.worker.sources import check_sources
 from kev.worker.training import CHECKPOINT, load_checkpoint
 
 LOCKED = "locked"
-UNGATED = "-ungated"
 SUMMARISED = ("clean", "tasks", "paired_flip", "variants", "permutation", "coverage")
 
 

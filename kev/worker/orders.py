@@ -104,6 +104,10 @@ class BenchmarkOrder(Order):
     flags: str = ""
 
 
+UNGATED = "-ungated"
+"""The name of a locked read of a trial whose gates did not pass ends so."""
+
+
 class LockedOrder(Order):
     """Read the test partitions of the decision and the transfer suite, once."""
 

@@ -38,8 +38,10 @@ def test_what_the_environment_says_of_threads_is_kept(monkeypatch: pytest.Monkey
     assert os.environ["OMP_NUM_THREADS"] == "1"
 
 
-@pytest.mark.parametrize("module", ["kev.worker.container", "kev.worker.orders", "kev.worker.sources"])
-def test_nothing_numeric_is_loaded_before_the_threads_are_set(module: str) -> None:
+@pytest.mark.parametrize(
+    "module", ["kev.worker.container", "kev.worker.orders", "kev.worker.sources", "kev.entrypoints.commands"]
+)
+def test_nothing_numeric_is_loaded_by_launchers_nor_before_the_threads_are_set(module: str) -> None:
     code = f"import sys, {module}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
     assert not {"numpy", "modal", "torch"} & set(done.stdout.split())

@@ -12,9 +12,10 @@ from kev.records.locked import LockedSummary
 from kev.records.report import Report
 from kev.records.result import Result
 from kev.worker import duties
+from kev.worker.flags import ReadOptions, parse_flags
 from kev.worker.locked import run_locked_test
 from kev.worker.orders import BenchmarkOrder, LockedOrder, RescoreOrder, parse_order
-from kev.worker.reads import ReadOptions, parse_flags, run_benchmark
+from kev.worker.reads import run_benchmark
 from kev.worker.rescore import run_rescore
 from kev.worker.trials import run_trial
 
