@@ -15,6 +15,9 @@ from kev.errors import DamagedFile, Refused, UsageError
 from kev.records.plan import is_full_weight, plan_problems
 from kev.suite import Suite, open_suite
 
+RESUME_SECONDS = 3600
+"""After which training writes its first resume point where the plan does not count steps."""
+
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
 
@@ -75,6 +78,20 @@ def admit(request: Request, root: Path) -> Admission:
     return Admission(
         name, request.gpu, request.timeout, bound, full_weight, request.suite, request.transfer or None, plan
     )
+
+
+def warnings(admission: Admission) -> list[str]:
+    """What may be meant and is often regretted."""
+    if not admission.full_weight:
+        return []
+    found = [f"{admission.name}: after a timeout a full-weight trial goes on only where someone resumes it"]
+    by_steps = all(config.get("save_every_steps") for config in admission.configs if config.get("full_ft") == 1)
+    if admission.timeout <= RESUME_SECONDS and not by_steps:
+        found.append(
+            f"{admission.name}: {admission.timeout} s end before the first timed resume point ({RESUME_SECONDS} s), "
+            "so a continuation starts from zero; set save_every_steps"
+        )
+    return found
 
 
 def read_plan(root: Path, path: str, suite: Suite) -> list[dict[str, Any]]:

@@ -87,7 +87,7 @@ async def _bring_home(place: Place, job: Job, call: CallRef) -> bool:
     except NotFound:
         why = why or "left nothing on the volume"
     if why is not None:
-        place.say(f"{job.name}: FAILED {why}")
+        place.say(f"{job.name}: FAILED {why.removeprefix('failed: ')}")
         return False
     try:
         clean = read_record(local / "report.json", Report).clean

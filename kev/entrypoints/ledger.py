@@ -96,11 +96,6 @@ class Ledger:
         """Whether nothing was ever spawned, or was about to be."""
         return not self.record.calls and not any(self.record.attempts.values())
 
-    @property
-    def plan_sha256(self) -> str | None:
-        found = (self.record.model_extra or {}).get("plan_sha256")
-        return found if isinstance(found, str) else None
-
     def _save(self, label: str, call: str | None, entries: list[Attempt]) -> None:
         calls, attempts = dict(self.record.calls), dict(self.record.attempts)
         calls[label], attempts[label] = call, entries

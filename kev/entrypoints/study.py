@@ -2,7 +2,7 @@
 
 from kev.compute.errors import RemoteError
 from kev.compute.protocol import CallRef
-from kev.entrypoints.admission import Admission, Request, admit, uncommitted
+from kev.entrypoints.admission import Admission, Request, admit, uncommitted, warnings
 from kev.entrypoints.deployed import check_deployed_sources
 from kev.entrypoints.ledger import Ledger, record_path, study_lock
 from kev.entrypoints.place import Place
@@ -24,6 +24,8 @@ async def launch_study(place: Place, request: Request, *, detached: bool) -> int
     changed = uncommitted(place.root)
     if changed:
         place.say(f"!!! not committed: {', '.join(changed[:3])}{' and more' if len(changed) > 3 else ''}")
+    for warning in warnings(admission):
+        place.say(f"!!! {warning}")
     with study_lock(place.runs, admission.name):
         ledger = open_ledger(place, admission)
         sources = await check_deployed_sources(place)
@@ -48,7 +50,7 @@ def open_ledger(place: Place, admission: Admission) -> Ledger:
             full_weight=admission.full_weight, plan_sha256=admission.plan_sha256,
         )  # fmt: skip
     where = record_path(place.runs, admission.name)
-    if found.plan_sha256 != admission.plan_sha256:
+    if found.record.plan_sha256 != admission.plan_sha256:
         raise Refused(f"study {admission.name}: {where} is of another launch; a name is never used again")
     if all(label_of(index) in found.record.calls for index in range(len(admission.configs))):
         raise Refused(f"study {admission.name}: launched already, see {where}; a name is never used again")

@@ -48,6 +48,8 @@ class SpawnRecord(StrictRecord):
     """True if any trial trains all weights."""
     modal_retries: int | None = None
     """0, and present, in a record with a ledger: the provider's own retries are off."""
+    plan_sha256: str | None = None
+    """Hash of what was launched: an interrupted launch is completed with the same and nothing else."""
 
     @property
     def has_ledger(self) -> bool:

@@ -85,7 +85,7 @@ def test_a_study_is_launched_watched_pulled_and_read(night: Night) -> None:
     report = read_record(night.root / "runs/pair-held/report.json", Report)
     assert report.clean == result.transfer.clean
     assert f"pair-held: acc {report.clean['acc']:.4f} brier {report.clean['brier']:.4f}" in out
-    assert "pair-absent: FAILED failed: NotFound" in out
+    assert "pair-absent: FAILED NotFound: " in out
     calls = [
         json.loads((night.root / f"runs/{name}.read.json").read_text())["call"] for name in ("pair-held", "pair-absent")
     ]

@@ -10,6 +10,7 @@ from kev.records.intent import ReadIntent
 from kev.records.lease import Lease
 from kev.records.locked import LockedSummary
 from kev.records.provenance import Provenance
+from kev.records.read import ReadRecord
 from kev.records.report import Report
 from kev.records.result import Result
 from kev.records.resume import ResumePoint
@@ -40,6 +41,9 @@ REPORT: dict[str, Any] = {
 
 EXAMPLES: list[tuple[type[Record], dict[str, Any]]] = [
     (SpawnRecord, SPAWN),
+    (ReadRecord, {"name": "r70-hard", "kind": "benchmark", "run": "/runs/r70-2b/00-trial-0/checkpoint",
+                  "suites": ["evals/hard-v2"], "flags": "--split calibration", "gpu": "H200", "timeout": 1800,
+                  "bound_usd": 3.13, "at": 1800000000.5, "call": None}),
     (SpawnRecord, {"name": "old", "calls": {"trial-0": "fc-9"}, "bound_usd": 50, "timeout": 7200}),
     (WatchRecord, {"calls": {"trial-0": {"status": "running", "launched": False, "transient": 2, "call": "fc-1",
                                          "error": "half a pair \ud83d", "continuing_at": 1800000000.0},

@@ -58,7 +58,7 @@ async def test_a_failed_job_is_told_and_gives_exit_code_1_and_the_others_come_ho
     failed = {"name": "b1", "failed": {"type": "NotFound", "message": "no such checkpoint"}}
     desk.compute.states["fc-1"] = CallState(Phase.SUCCEEDED, NOW, result=failed)
     assert await benchmarks(desk, f"{JOB},{JOB.replace('@b1', '@b2')}") == 1
-    assert "b1: FAILED failed: NotFound: no such checkpoint" in desk.lines
+    assert "b1: FAILED NotFound: no such checkpoint" in desk.lines
     assert "b2: acc 0.7500 brier 0.2500" in desk.lines
 
 

@@ -212,6 +212,18 @@ async def test_a_spawn_whose_answer_was_lost_stays_pending(desk: Desk) -> None:
     assert any("`resume --study night`" in line for line in desk.lines)
 
 
+async def test_a_full_weight_study_too_short_for_a_resume_point_is_warned_of(desk: Desk) -> None:
+    desk.write_plan(FULL)
+    await launch(desk, timeout=120, budget=1.0)
+    assert any("120 s end before the first timed resume point" in line for line in desk.lines)
+    desk.lines.clear()
+    desk.write_plan({**FULL, "save_every_steps": 10})
+    await launch(desk, name="other", timeout=120, budget=1.0)
+    assert [line for line in desk.lines if line.startswith("!!! ")] == [
+        "!!! other: after a timeout a full-weight trial goes on only where someone resumes it"
+    ]
+
+
 async def test_two_launchers_of_a_study_never_run_at_once(desk: Desk) -> None:
     desk.write_plan(LORA)
     with locked(desk.root / "runs/.continue-night.lock"), pytest.raises(LockHeld):

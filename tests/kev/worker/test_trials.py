@@ -142,6 +142,41 @@ def test_a_trial_that_was_interrupted_ends_its_lease_and_loses_nothing(
     assert "objective" in answer
 
 
+@pytest.mark.parametrize("config", [CONFIG, FULL])
+def test_an_attempt_that_the_platform_restarts_goes_on_as_the_same_attempt(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, config: dict[str, Any]
+) -> None:
+    kill_at(monkeypatch, 10)
+    with pytest.raises(Killed):
+        run(bench, bench.order(config))
+    assert "objective" in run(bench, bench.order(config))
+    provenance = read_record(bench.trial / "provenance.json", Provenance)
+    assert provenance.continued is None
+
+
+def test_a_trial_that_was_killed_while_it_was_scored_is_scored_and_not_trained_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    score = results.score
+
+    def dying(predictor: Any, partition: Any, out: Path, show: Any, **more: Any) -> Any:
+        if out.name == "transfer":
+            raise Killed
+        return score(predictor, partition, out, show, **more)
+
+    monkeypatch.setattr(results, "score", dying)
+    with pytest.raises(Killed):
+        run(bench, bench.order(FULL))
+    monkeypatch.undo()
+    steps, left = (
+        (bench.trial / "metrics.jsonl").read_bytes(),
+        (bench.trial / "development/rows.json").stat().st_mtime_ns,
+    )
+    assert "objective" in run(bench, bench.order(FULL, nonce="b" * 32, attempt=2))
+    assert (bench.trial / "metrics.jsonl").read_bytes() == steps
+    assert (bench.trial / "development/rows.json").stat().st_mtime_ns != left
+
+
 def test_an_exception_of_a_full_weight_trial_is_final_and_is_returned(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
