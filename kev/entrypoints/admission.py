@@ -13,10 +13,8 @@ from kev.document import read_value
 from kev.entrypoints.ledger import check_name_is_unused
 from kev.errors import DamagedFile, Refused, UsageError
 from kev.records.plan import is_full_weight, plan_problems
+from kev.rounds.checks.studies import FIRST_RESUME_POINT
 from kev.suite import Suite, open_suite
-
-RESUME_SECONDS = 3600
-"""After which training writes its first resume point where the plan does not count steps."""
 
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
@@ -86,10 +84,10 @@ def warnings(admission: Admission) -> list[str]:
         return []
     found = [f"{admission.name}: after a timeout a full-weight trial goes on only where someone resumes it"]
     by_steps = all(config.get("save_every_steps") for config in admission.configs if config.get("full_ft") == 1)
-    if admission.timeout <= RESUME_SECONDS and not by_steps:
+    if admission.timeout <= FIRST_RESUME_POINT and not by_steps:
         found.append(
-            f"{admission.name}: {admission.timeout} s end before the first timed resume point ({RESUME_SECONDS} s), "
-            "so a continuation starts from zero; set save_every_steps"
+            f"{admission.name}: {admission.timeout} s end before the first timed resume point, after "
+            f"{FIRST_RESUME_POINT} s, so a continuation starts from zero; set save_every_steps"
         )
     return found
 

@@ -40,11 +40,13 @@ class Committer:
         self._thread = threading.Thread(target=self._watch, name="committer", daemon=True)
         self._thread.start()
 
-    def finish(self) -> None:
-        """Stop watching, and commit everything. Raises what the last commit raised if none succeeds."""
+    def finish(self, *, commit: bool = True) -> None:
+        """Stop watching, and commit everything unless told not to. Raises what the last commit did if none succeeds."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
+        if not commit:
+            return
         for tries_left in reversed(range(LAST_TRIES)):
             try:
                 self.volume.commit()

@@ -40,14 +40,15 @@ class HeartbeatThread:
     def __init__(self, held: HeldLease, show: Callable[[str], None]) -> None:
         self._held, self._show = held, show
         self._stop = threading.Event()
-        self._lost: LeaseLost | None = None
+        self.lost: LeaseLost | None = None
+        """Set once another attempt was seen to hold the trial."""
         self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
         self._thread.start()
 
     def check(self) -> None:
         """Raises LeaseLost if another attempt was seen to hold the trial."""
-        if self._lost is not None:
-            raise self._lost
+        if self.lost is not None:
+            raise self.lost
 
     def end(self) -> None:
         """Let go, after everything that was written is committed. Never raises: an end that cannot be told is waited
@@ -55,7 +56,7 @@ class HeartbeatThread:
         self._stop.set()
         self._thread.join()
         try:
-            if self._lost is None:
+            if self.lost is None:
                 self._held.release()
         except (KevError, OSError) as error:
             self._show(f"!!! [lease] not ended: {error}")
@@ -65,7 +66,7 @@ class HeartbeatThread:
             try:
                 self._held.beat()
             except LeaseLost as lost:
-                self._lost = lost
+                self.lost = lost
                 self._show(f"!!! [lease] {lost}")
                 return
             except Exception as error:  # the platform's own errors are of many kinds; the next beat tries again

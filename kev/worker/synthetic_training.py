@@ -4,12 +4,10 @@ It is a pure function of configuration, records and step: the order of an epoch 
 a continuation from a resume point ends in the very same bits as a run that was never interrupted.
 """
 
-import math
 import resource
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +16,14 @@ from kev import files
 from kev.data.record import DataRecord
 from kev.data.render import render
 from kev.errors import Refused
-from kev.linear import FEATURES, Floats, LinearModel, option_features
+from kev.linear import FEATURES, LinearModel, option_features
 from kev.records.plan import TrialConfig, snapshot_steps
 from kev.records.resume import ResumePoint
 from kev.records.snapshot import TrainingSnapshot
 from kev.records.step_metrics import StepMetrics
 from kev.worker.synthetic_checkpoint import MODEL, model_bytes, priors_of, read_model
+from kev.worker.synthetic_optimizer import MAX_GRAD_NORM, Example, State, adamw, mean_loss
+from kev.worker.synthetic_schedule import Schedule
 from kev.worker.training_files import ResumePoints, Snapshots, append_step, step_name
 
 if TYPE_CHECKING:
@@ -31,89 +31,8 @@ if TYPE_CHECKING:
 
     from kev.worker.training import TrainingRun
 
-MAX_GRAD_NORM = 1.0
-WARM_UP = 0.1
-FIRST_RATE = 1 / 25
-LAST_RATE = 1 / 250_000
-"""OneCycle: the share of steps that the rate rises for, and the rate at both ends as a part of the highest."""
-
-BETAS = (0.9, 0.999)
-ADAM_EPSILON = 1e-8
 LOG_EVERY = 10
 RESUME_SECONDS = 3600.0
-
-Example = tuple[Floats, int]
-"""(options, FEATURES) of one question, and the place of its label."""
-
-
-@dataclass
-class State:
-    """All that the next step depends on, beside configuration and records."""
-
-    weights: Floats = field(default_factory=lambda: np.zeros(len(FEATURES)))
-    first: Floats = field(default_factory=lambda: np.zeros(len(FEATURES)))
-    second: Floats = field(default_factory=lambda: np.zeros(len(FEATURES)))
-    step: int = 0
-    loss_sum: float = 0.0
-    """Since the last line of the log."""
-
-    def to_json(self) -> dict[str, Any]:
-        arrays = {name: getattr(self, name).tolist() for name in ("weights", "first", "second")}
-        return {**arrays, "step": self.step, "loss_sum": self.loss_sum}
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> "State":
-        arrays = {name: np.array(value[name], dtype=np.float64) for name in ("weights", "first", "second")}
-        return cls(**arrays, step=value["step"], loss_sum=value["loss_sum"])
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """Which records each step takes, and at what rate."""
-
-    config: TrialConfig
-    records: int
-
-    @property
-    def per_step(self) -> int:
-        return self.config.batch * self.config.accum
-
-    @property
-    def steps_per_epoch(self) -> int:
-        return math.ceil(self.records / self.per_step)
-
-    @property
-    def total(self) -> int:
-        """Optimizer steps over all epochs."""
-        planned = self.steps_per_epoch * self.config.epochs
-        return min(planned, self.config.max_steps) if self.config.max_steps else planned
-
-    def epoch_of(self, step: int) -> int:
-        """The epoch, from 0, of a step that counts from 1."""
-        return (step - 1) // self.steps_per_epoch
-
-    def indices(self, step: int) -> list[int]:
-        """The records of a step that counts from 1."""
-        epoch = self.epoch_of(step)
-        order = np.random.default_rng([self.config.seed, epoch]).permutation(self.records)
-        start = (step - 1 - epoch * self.steps_per_epoch) * self.per_step
-        return [int(each) for each in order[start : start + self.per_step]]
-
-    def seen(self, step: int) -> int:
-        """Records seen after a step, over all epochs."""
-        epochs, inside = divmod(step, self.steps_per_epoch)
-        return epochs * self.records + min(inside * self.per_step, self.records)
-
-    def rate(self, step: int) -> float:
-        """The learning rate of a step that counts from 1: up along a cosine for WARM_UP of all, then down."""
-        highest, warm = self.config.lr, max(1.0, WARM_UP * self.total)
-        if step <= warm:
-            return _cosine(highest * FIRST_RATE, highest, step / warm)
-        return _cosine(highest, highest * LAST_RATE, (step - warm) / max(1.0, self.total - warm))
-
-
-def _cosine(start: float, end: float, share: float) -> float:
-    return end + (start - end) * (1 + math.cos(math.pi * share)) / 2
 
 
 class SyntheticTrainer:
@@ -193,11 +112,11 @@ class _Training:
     def _take_step(self) -> None:
         began = time.monotonic()
         state, step = self._state, self._state.step + 1
-        loss, gradient = _mean_loss([each for at in self._schedule.indices(step) for each in self._examples[at]],
+        loss, gradient = mean_loss([each for at in self._schedule.indices(step) for each in self._examples[at]],
                                     state.weights)  # fmt: skip
         norm = float(np.sqrt((gradient * gradient).sum()))
         rate = self._schedule.rate(step)
-        _adamw(state, gradient * min(1.0, MAX_GRAD_NORM / norm) if norm else gradient, rate, self._config.weight_decay)
+        adamw(state, gradient * min(1.0, MAX_GRAD_NORM / norm) if norm else gradient, rate, self._config.weight_decay)
         state.loss_sum += loss
         time.sleep(max(0.0, self._pace - (time.monotonic() - began)))
         seconds = time.monotonic() - began
@@ -339,25 +258,3 @@ def _chosen(records: list[DataRecord], config: TrialConfig) -> list[DataRecord]:
 def _examples(record: DataRecord, priors: dict[tuple[str, int], Counter[int]]) -> list[Example]:
     state = render(record.state)
     return [(option_features(state, each, priors), each.label_index) for each in record.questions.values()]
-
-
-def _mean_loss(examples: list[Example], weights: Floats) -> tuple[float, Floats]:
-    """The mean loss of some questions, and its gradient."""
-    loss, gradient = 0.0, np.zeros(len(FEATURES))
-    for rows, label in examples:
-        z = rows @ weights
-        p = np.exp(z - z.max())
-        total = p.sum()
-        loss += float(np.log(total) - (z[label] - z.max()))
-        gradient += (p / total) @ rows - rows[label]
-    return loss / len(examples), gradient / len(examples)
-
-
-def _adamw(state: State, gradient: Floats, rate: float, decay: float) -> None:
-    """One step of AdamW (Loshchilov and Hutter, 2019), in place."""
-    state.step += 1
-    state.first = BETAS[0] * state.first + (1 - BETAS[0]) * gradient
-    state.second = BETAS[1] * state.second + (1 - BETAS[1]) * gradient * gradient
-    mean = state.first / (1 - BETAS[0] ** state.step)
-    spread = state.second / (1 - BETAS[1] ** state.step)
-    state.weights = state.weights * (1 - rate * decay) - rate * mean / (np.sqrt(spread) + ADAM_EPSILON)

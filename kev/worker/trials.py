@@ -9,7 +9,7 @@ from typing import Any
 
 from kev import files
 from kev.baseline import read_records
-from kev.compute.leases import Claims, LeaseLost, LeaseRefused
+from kev.compute.leases import Claims, LeaseRefused
 from kev.errors import KevError, NotFound, Refused
 from kev.records.plan import TrialConfig
 from kev.suite import Suite, open_suite
@@ -69,17 +69,17 @@ class _Trial:
             self._check_sources_of_before()
         except Refused as refusal:
             # Not a failure of the trial, and not final: with the right sources deployed it can go on.
-            return {"label": self.order.label, "refused": str(refusal)}
+            return self._refused(refusal)
         committer = Committer(self.container.runs, self.directory, self.show)
         committer.start()
         try:
             return self._train_and_score()
-        except LeaseLost as lost:
-            return {"label": self.order.label, "refused": str(lost)}
         except Exception as error:
-            return self._fail(error)
+            # Whatever it was: a trial that another attempt holds is not this one's to fail.
+            lost = self.lease.lost
+            return self._refused(lost) if lost is not None else self._fail(error)
         finally:
-            committer.finish()
+            committer.finish(commit=self.lease.lost is None)
 
     def _ended_before(self) -> dict[str, Any] | None:
         """The answer for a trial that is over already; None for one that is to run."""
@@ -88,10 +88,8 @@ class _Trial:
             return {"label": self.order.label, "failed": error}
         if (self.directory / "result.json").exists():
             raise Refused(f"{self.order.directory}: has a result already; a trial is never trained twice")
-        first = self.order.attempt == 1
-        if self.directory.exists() and not self.order.full_weight and not self._is_mine():
-            raise Refused(f"{self.order.directory}: exists already; a study's name is never used again")
-        if self.directory.exists() and first and not self._is_mine():
+        is_begun_anew = self.order.attempt == 1 or not self.order.full_weight
+        if self.directory.exists() and is_begun_anew and not self._is_mine():
             raise Refused(f"{self.order.directory}: was begun by another launch; a study's name is never used again")
         return None
 
@@ -151,6 +149,9 @@ class _Trial:
             provenance = new_provenance(self.order, suite, self.hashes, synthetic=find_trainer(config.base).synthetic)
         files.write_atomic(path, files.dump_json(provenance))
         return provenance
+
+    def _refused(self, why: Refused) -> dict[str, Any]:
+        return {"label": self.order.label, "refused": str(why)}
 
     def _fail(self, error: Exception) -> dict[str, Any]:
         """Put the failure on record. It is final: such a trial is never continued."""

@@ -126,11 +126,12 @@ class Night:
 
     def until(self, what: Callable[[], Answer | None]) -> Answer:
         """The first answer of `what` that is one."""
-        end = time.monotonic() + DEADLINE_S
+        end, between_looks = time.monotonic() + DEADLINE_S, threading.Event()
         while time.monotonic() < end:
             answer = what()
             if answer:
                 return answer
+            between_looks.wait(0.02)
         raise AssertionError("it never happened")
 
 

@@ -6,8 +6,12 @@ import secrets
 import signal
 from typing import Any
 
+import pytest
+
+from kev.budget import GPU_HOURLY, hourly_rate
 from kev.compute.protocol import CallRef, CallState, Phase
 from kev.emulator.plan import Fault
+from kev.emulator.prices import hourly
 from kev.entrypoints.admission import Admission, Request, admit
 from kev.entrypoints.place import Place
 from kev.entrypoints.study import open_ledger, spawn_trials, trial_order
@@ -96,6 +100,32 @@ def test_a_study_is_launched_watched_pulled_and_read(night: Night) -> None:
     assert "pair-ungated decision: acc " in out and "pair-ungated transfer: acc " in out
     _, err = night.run("locked_test", *locked, "--name", "pair-ungated", code=1)
     assert "a locked test is read once" in err
+
+
+@pytest.mark.parametrize(
+    ("function", "cores", "memory", "disk", "timeout"),
+    [
+        ("run_trial", 4, (65_536, 196_608), 0, 28_800),
+        ("run_full_trial", 24, (368_640, 409_600), 1_048_576, 86_400),
+        ("run_sharded_trial", 16, (409_600, 471_040), 1_048_576, 86_400),
+        ("run_bench", 2, (32_768, 131_072), 0, 3600),
+        ("run_locked_test", 2, (32_768, 49_152), 0, 3600),
+        ("run_resume", 2, (32_768, 49_152), 0, 7200),
+        ("remote_source_hashes", 1, (1024, 0), 0, 120),
+    ],
+)
+def test_a_function_is_deployed_with_what_its_bound_is_made_of_and_without_retries(
+    night: Night, function: str, cores: int, memory: tuple[int, int], disk: int, timeout: int
+) -> None:
+    store = night.emulator.plane.store
+    found = next(each.definition for each in store.functions.values() if each.name == function and not each.base)
+    asked = found.resources
+    assert (asked.milli_cpu, (asked.memory_mb, asked.memory_mb_max)) == (cores * 1000, memory)
+    assert (asked.ephemeral_disk_mb, found.timeout_secs, found.retry_policy.retries) == (disk, timeout, 0)
+    if function.endswith("trial"):
+        most = hourly_rate("H100:8" if function == "run_sharded_trial" else "H100", function != "run_trial")
+        cards = GPU_HOURLY["H100"] * (7 if function == "run_sharded_trial" else 0)
+        assert sum(hourly(found).values()) + cards == most
 
 
 def test_a_refusal_is_one_line_on_stderr_and_exit_code_1(night: Night) -> None:

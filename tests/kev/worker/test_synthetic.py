@@ -15,7 +15,7 @@ from kev.errors import KevError, Refused
 from kev.records.plan import TrialConfig
 from kev.records.step_metrics import read_step_metrics
 from kev.worker.synthetic import is_synthetic, pace_of
-from kev.worker.synthetic_training import Schedule
+from kev.worker.synthetic_schedule import Schedule
 from kev.worker.training import TrainingRun, find_trainer
 from kev.worker.training_files import ResumePoints, Snapshots, train_log
 

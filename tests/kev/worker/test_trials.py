@@ -202,7 +202,7 @@ def test_a_lora_trial_whose_directory_exists_is_refused(bench: Bench) -> None:
     with pytest.raises(Refused, match="never trained twice"):
         run(bench, bench.order(nonce="b" * 32))
     (bench.trial / "result.json").unlink()
-    with pytest.raises(Refused, match="never used again"):
+    with pytest.raises(Refused, match="begun by another launch"):
         run(bench, bench.order(nonce="b" * 32))
     assert not (bench.trial / "failed.json").exists() and result
 
@@ -261,7 +261,7 @@ def test_an_attempt_that_lost_its_lease_stops_and_writes_no_result(
             bench.claims.put_new("night/00-trial-0/2")
 
     answer = run_trial(order, bench.container, bench.claims, succeed)
-    assert "succeeded by another" in answer["refused"]
+    assert "succeeded by another" in answer["refused"] and bench.runs.commits == 0
     assert not (bench.trial / "result.json").exists() and not (bench.trial / "failed.json").exists()
     assert lease_of(bench).ended is None
 
