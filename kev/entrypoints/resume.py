@@ -53,14 +53,14 @@ class Remains:
 
 
 async def resume_study(place: Place, request: ResumeRequest, waits: Waits | None = None) -> int:
-    """Resume one trial or all of a study. Returns the exit code: 1 if the one that was named is refused.
+    """Resume one trial or all of a study; of all, those that are refused are named and passed over. Returns 0.
 
-    Raises NotFound for a study that was never launched from here, LockHeld, or a RemoteError.
+    Raises Refused or DamagedFile for the one that was named, NotFound for a study that was never launched from here,
+    LockHeld, or a RemoteError.
     """
     suite = open_inside(place.root, request.suite, "--suite")
     if request.transfer:
         open_inside(place.root, request.transfer, "--transfer")
-    code = 0
     with study_lock(place.runs, request.study):
         ledger = Ledger.read(place.runs, request.study)
         chosen = await _choose(place, request, ledger)
@@ -70,9 +70,10 @@ async def resume_study(place: Place, request: ResumeRequest, waits: Waits | None
             try:
                 await resumption.resume(remains)
             except (Refused, DamagedFile) as refusal:
+                if request.trial:
+                    raise
                 place.say(f"!!! {refusal}")
-                code = 1 if request.trial else code
-    return code
+    return 0
 
 
 async def _choose(place: Place, request: ResumeRequest, ledger: Ledger) -> list[Remains]:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from kev.baseline import read_records
 from kev.budget import GPU_HOURLY, hourly_rate
+from kev.clock import SystemClock
 from kev.compute.protocol import CallRef, CallState, Phase
 from kev.emulator.plan import Fault
 from kev.emulator.prices import hourly
@@ -17,13 +19,16 @@ from kev.entrypoints.place import Place
 from kev.entrypoints.study import open_ledger, spawn_trials, trial_order
 from kev.records.base import read_record
 from kev.records.lease import Lease
+from kev.records.plan import TrialConfig
 from kev.records.report import Report
 from kev.records.result import Result
 from kev.records.spawn import Attempt, SpawnRecord
 from kev.records.step_metrics import read_step_metrics
+from kev.suite import open_suite
 from kev.worker.sources import digest, source_hashes
+from kev.worker.training import TrainingRun, find_trainer
 
-from .conftest import APP, Night
+from .conftest import APP, DEADLINE_S, Night
 
 LORA: dict[str, Any] = {"base": "synthetic/linear", "base_revision": "0" * 40, "lr": 1e-3, "batch": 1, "accum": 2}
 FULL = {**LORA, "full_ft": 1, "weights_dtype": "bf16", "save_every_steps": 5, "epochs": 3}
@@ -43,12 +48,16 @@ def wait_for_calls(night: Night, study: str) -> dict[str, CallState]:
     record = night.spawn_record(study)
 
     async def settle(compute: Any) -> dict[str, CallState]:
-        states = {}
-        for label, call in record["calls"].items():
-            states[label] = await compute.poll(CallRef(call), wait_s=60)
-        return states
+        return {label: await end_of(compute, CallRef(call)) for label, call in record["calls"].items()}
 
     return night.ask(settle)
+
+
+async def end_of(compute: Any, call: CallRef) -> CallState:
+    """The state in which a call ended."""
+    state: CallState = await compute.poll(call, wait_s=DEADLINE_S)
+    assert state.phase.is_terminal, f"{call.id} did not end"
+    return state
 
 
 def accepted_calls(night: Night) -> set[str]:
@@ -145,26 +154,56 @@ def brief_admission(night: Night, name: str, plan: str, timeout: int) -> Admissi
     return Admission(found.name, found.gpu, timeout, found.bound, True, found.suite, found.transfer, found.configs)
 
 
-def test_a_timed_out_trial_goes_on_from_its_last_resume_point_and_nobody_disturbs_it(night: Night) -> None:
-    plan = write_plan(night, {**FULL, "base": "synthetic/linear-90ms"}, name="full.json")
-    admission = brief_admission(night, "long", plan, timeout=5)
-    sources = digest(source_hashes(night.root))
+def launch_briefly(night: Night, study: str, pace_ms: int, timeout: int) -> Admission:
+    """A full-weight trial of 60 steps, started with any timeout."""
+    plan = write_plan(night, {**FULL, "base": f"synthetic/linear-{pace_ms}ms"}, name=f"{study}.json")
+    admission = brief_admission(night, study, plan, timeout)
 
     async def launch(compute: Any) -> None:
         place = place_of(night, compute)
-        await spawn_trials(place, admission, open_ledger(place, admission), sources)
-
-    async def intrude(compute: Any) -> CallState:
-        order = trial_order(admission, 0, Attempt(nonce=secrets.token_hex(16), at=0.0), sources, None)
-        order = order.model_copy(update={"run_id": "long/intruder", "attempt": 2})
-        ref = await compute.spawn("run_full_trial", order.to_json(), run_id="long/intruder", timeout_s=60)
-        state: CallState = await compute.poll(ref, wait_s=60)
-        return state
+        await spawn_trials(place, admission, open_ledger(place, admission), digest(source_hashes(night.root)))
 
     night.ask(launch)
-    night.until(lambda: night.volume_file("long/00-trial-0/checkpoint/resume/latest.json"))
+    return admission
+
+
+def train_here(night: Night) -> bytes:
+    """The checkpoint of the same training in this process, never interrupted."""
+    suite = open_suite(night.root / "evals/small-v1")
+    directory = night.root / "undisturbed"
+    find_trainer(FULL["base"]).train(
+        TrainingRun(
+            config=TrialConfig.model_validate(FULL), suite=suite, records=read_records(suite, "train"),
+            directory=directory, shown="here", attempt=1, clock=SystemClock(), say=lambda _: None, check=lambda: None,
+        )
+    )  # fmt: skip
+    return (directory / "checkpoint/synthetic.json").read_bytes()
+
+
+def test_nobody_disturbs_a_trial_that_is_held_and_a_cancelled_one_is_not_continued(night: Night) -> None:
+    admission = launch_briefly(night, "held", pace_ms=5000, timeout=600)
+    night.until(lambda: night.volume_file("held/00-trial-0/attempt.json", "kev-leases"))
+    order = trial_order(
+        admission, 0, Attempt(nonce=secrets.token_hex(16), at=0.0), digest(source_hashes(night.root)), None
+    )
+    order = order.model_copy(update={"run_id": "held/intruder", "attempt": 2})
+
+    async def intrude(compute: Any) -> CallState:
+        ref = await compute.spawn("run_full_trial", order.to_json(), run_id="held/intruder", timeout_s=60)
+        return await end_of(compute, ref)
+
     intruded = night.ask(intrude)
     assert intruded.phase is Phase.SUCCEEDED and "held by attempt 1" in intruded.result["refused"]
+    call = CallRef(night.spawn_record("held")["calls"]["trial-0"])
+    settled = night.ask(lambda compute: compute.settle(call, soft_s=20, hard_s=20))
+    assert settled.phase is Phase.CANCELLED
+    _, err = night.run("resume", "--study", "held", *SUITES, "--trial", "trial-0", code=1)
+    assert "was cancelled, which is a decision and no timeout" in err and err.count("\n") == 1
+    assert night.spawn_record("held")["calls"]["trial-0"] == call.id
+
+
+def test_a_timed_out_trial_goes_on_from_its_last_resume_point_to_the_bits_of_an_undisturbed_one(night: Night) -> None:
+    launch_briefly(night, "long", pace_ms=150, timeout=8)
     assert wait_for_calls(night, "long")["trial-0"].phase is Phase.TIMED_OUT
 
     night.run("resume", "--study", "long", *SUITES, "--trial", "trial-0")
@@ -181,12 +220,8 @@ def test_a_timed_out_trial_goes_on_from_its_last_resume_point_and_nobody_disturb
     points = read_step_metrics((trial / "metrics.jsonl").read_bytes()).points
     assert {point.step for point in points} == set(range(1, 61)) and {point.attempt for point in points} >= {1, 2}
     assert "resumed from /runs/long/00-trial-0/checkpoint/resume/step-00000" in (trial / "train.log").read_text()
-    undisturbed = write_plan(night, FULL, name="whole.json")
-    study(night, "whole", undisturbed, "--budget", "30", "--no-detached")
-    models = [
-        (night.root / f"runs/{name}/00-trial-0/checkpoint/synthetic.json").read_bytes() for name in ("long", "whole")
-    ]
-    assert models[0] == models[1]
+    undisturbed = train_here(night)
+    assert (trial / "checkpoint/synthetic.json").read_bytes() == undisturbed
 
 
 def test_a_launcher_killed_in_the_middle_leaves_a_record_that_is_completed_and_loses_no_call(night: Night) -> None:

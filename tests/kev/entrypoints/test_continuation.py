@@ -1,6 +1,7 @@
 """Going on with a study: the order of the checks, what counts as an attempt, and who is never disturbed."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from kev.compute.protocol import CallState, Phase
 from kev.entrypoints.continuation import Waits
 from kev.entrypoints.resume import ResumeRequest, remains_of, resume_study
-from kev.errors import LockHeld, NotFound
+from kev.errors import LockHeld, NotFound, Refused
 from kev.files import locked
 from kev.records.base import read_record
 from kev.records.spawn import SpawnRecord
@@ -58,10 +59,11 @@ async def resume(desk: Desk, **changes: Any) -> int:
 
 
 async def refused(desk: Desk, words: str, **changes: Any) -> None:
-    """The trial is refused with `words` and exit code 1, and nothing was spawned."""
-    assert await resume(desk, **changes) == 1
-    assert any(line.startswith("!!! ") and words in line for line in desk.lines), desk.lines
-    assert desk.compute.spawned == []
+    """The trial is refused with `words`, and nothing is spawned."""
+    spawned = len(desk.compute.spawned)
+    with pytest.raises(Refused, match=re.escape(words)):
+        await resume(desk, **changes)
+    assert len(desk.compute.spawned) == spawned
 
 
 def record_of(desk: Desk) -> SpawnRecord:
@@ -190,7 +192,7 @@ async def test_a_lora_trial_is_scored_again_where_it_was_trained_and_never_conti
     ]
     assert record_of(desk).calls == {"trial-0": "fc-1"}
     desk.compute.states["fc-1"] = CallState(Phase.ACTIVE, NOW)
-    assert await resume(desk) == 1 and len(desk.compute.spawned) == 1
+    await refused(desk, "is still running")
 
 
 async def test_other_suites_and_other_sources_than_the_trial_began_with_are_refused(desk: Desk) -> None:
