@@ -33,7 +33,7 @@ format: $(VENV)/.dev
 	$(RUN)/ruff check --fix .
 
 soak: $(VENV)/.dev
-	$(RUN)/python -m pytest -m soak
+	$(RUN)/python -m pytest -n 0 -m soak
 
 look: $(VENV)/.dev
 	$(RUN)/python benchmarks/look.py
