@@ -10,6 +10,7 @@ A command prints the message of a `KevError` and exits; anything else that escap
     │   └── DamagedLine    one line of a line-delimited file cannot be believed
     ├── BadRows            scored rows cannot be measured or compared
     ├── Refused            a rule forbids what was asked
+    ├── Diverged           a training's loss or gradient is no number any more
     └── LockHeld           another process holds the lock
 """
 
@@ -61,6 +62,10 @@ class BadRows(KevError):
 
 class Refused(KevError):
     """A rule forbids what was asked; the message names the rule and the figures it was applied to."""
+
+
+class Diverged(KevError):
+    """A training's loss or gradient norm is no finite number any more; the message names the step."""
 
 
 class LockHeld(KevError):

@@ -14,6 +14,7 @@ import glob
 import json
 import math
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -86,6 +87,31 @@ def create_exclusive(path: Path, data: bytes) -> None:
     finally:
         temporary.unlink(missing_ok=True)
     _flush_directory(path.parent)
+
+
+def move(source: Path, target: Path) -> None:
+    """Give `source`, a file or a whole directory, the name `target`, at once; a file or an empty directory there goes.
+
+    What `source` holds is flushed first, so that a complete name never stands for incomplete bytes.
+    """
+    for path in [source, *source.rglob("*")] if source.is_dir() else [source]:
+        _flush_file(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    source.replace(target)
+    _flush_directory(target.parent)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory and everything in it, if it is there; no reader ever sees it half there.
+
+    It loses its name first: a kill in between leaves a hidden sibling, which a later call of the same name removes.
+    """
+    hidden = path.with_name(f".{path.name}.removed")
+    shutil.rmtree(hidden, ignore_errors=True)
+    with suppress(FileNotFoundError):
+        path.replace(hidden)
+        _flush_directory(path.parent)
+    shutil.rmtree(hidden, ignore_errors=True)
 
 
 def append(path: Path, data: bytes) -> None:

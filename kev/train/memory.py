@@ -1,0 +1,130 @@
+"""How much memory a run will need at its peak, estimated before it starts.
+
+What is kept for every parameter is added up. What a pass needs is measured on a few small passes of the model itself
+and extrapolated: memory grows with the sequences, and within one with its length and, where scores of every pair of
+tokens are kept, with its square. So no architecture, kernel or checkpointing needs a formula of its own.
+"""
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from kev.train.optimizer import Optimizer
+
+PROBE_LENGTHS = (32, 64, 128)
+MANY = 2
+"""Sequences of the probes; a constant cost is told from a cost a sequence by one probe of a single sequence."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """Bytes, by what they are for."""
+
+    weights: int
+    gradients: int
+    optimizer: int
+    """Moments, and masters where they are copies."""
+    largest_pass: int | None
+    """Beyond the above; None where it could not be measured."""
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.gradients + self.optimizer + (self.largest_pass or 0)
+
+    def describe(self) -> str:
+        """The estimate in words, for the log."""
+        if self.largest_pass is None:
+            return f"{_mib(self.total)} a rank without its passes, which are not estimated for several ranks"
+        return (
+            f"{_mib(self.total)} (weights {_mib(self.weights)}, gradients {_mib(self.gradients)}, "
+            f"optimizer {_mib(self.optimizer)}, largest pass {_mib(self.largest_pass)})"
+        )
+
+
+def estimate_memory(
+    model: nn.Module, optimizer: Optimizer, run_pass: Callable[[int, int], None], *, sequences: int, length: int
+) -> MemoryEstimate:
+    """The peak of training whose largest pass has `sequences` sequences of `length` tokens.
+
+    `run_pass(sequences, length)` runs one such pass forward and backward. Gradients are left where they were: none.
+    """
+    static = static_memory(model, optimizer)
+    samples = []
+    lengths = sorted({min(length, probe) for probe in PROBE_LENGTHS})
+    for count, probe in [(1, lengths[-1]), *((MANY, probe) for probe in lengths)]:
+        run_pass(1, 8)  # gradients are there from here on, as they are in all passes of a step but the first
+        with PeakBytes() as peak:
+            run_pass(count, probe)
+        samples.append((count, probe, peak.peak))
+        for slot in optimizer.slots():
+            slot.forget_gradient()
+    needed = max(_extrapolate(samples, sequences, length), 0)
+    return MemoryEstimate(static.weights, static.gradients, static.optimizer, needed)
+
+
+def static_memory(model: nn.Module, optimizer: Optimizer) -> MemoryEstimate:
+    """What is kept for the parameters of this rank, whatever passes through them."""
+    seen: dict[int, int] = {}
+    for tensor in [*model.parameters(), *model.buffers()]:
+        own = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+        seen[own.untyped_storage().data_ptr()] = own.untyped_storage().nbytes()
+    slots = list(optimizer.slots())
+    gradients = sum(slot.value.numel() * slot.parameter.element_size() for slot in slots)
+    masters = sum(slot.value.nbytes for slot in slots if slot.is_master)
+    # A master's gradient is in fp32, beside or in place of the parameter's own.
+    masters += sum(slot.value.nbytes for slot in slots if slot.is_master)
+    return MemoryEstimate(sum(seen.values()), gradients, masters + 2 * sum(slot.value.nbytes for slot in slots), None)
+
+
+def _extrapolate(samples: Sequence[tuple[int, int, int]], sequences: int, length: int) -> int:
+    def terms(count: int, tokens: int) -> list[float]:
+        return [1.0, count * tokens, count * tokens * tokens]
+
+    known = np.array([terms(count, tokens) for count, tokens, _ in samples])
+    peaks = np.array([float(peak) for *_, peak in samples])
+    scale = known.max(axis=0)
+    solution, *_ = np.linalg.lstsq(known / scale, peaks, rcond=None)
+    return int(np.array(terms(sequences, length)) / scale @ solution)
+
+
+class PeakBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the bytes of tensors that come to life inside it, on any device, and remembers the most at one time."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.live = 0
+        self.peak = 0
+        self._known: set[int] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        before = {leaf.untyped_storage()._cdata for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)}
+        result = func(*args, **(kwargs or {}))
+        for leaf in tree_leaves(result):
+            if isinstance(leaf, Tensor) and leaf.device.type != "meta":
+                self._meet(leaf.untyped_storage(), before)
+        return result
+
+    def _meet(self, storage: torch.UntypedStorage, before: set[int]) -> None:
+        key = storage._cdata
+        if key in self._known or key in before:
+            return
+        self._known.add(key)
+        size = storage.nbytes()
+        self.live += size
+        self.peak = max(self.peak, self.live)
+        weakref.finalize(storage, self._lose, key, size)
+
+    def _lose(self, key: int, size: int) -> None:
+        self._known.discard(key)
+        self.live -= size
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:,.0f} MiB"
