@@ -4,6 +4,7 @@ Nothing here needs torch, so that a dashboard can ask as well as a trainer.
 """
 
 import re
+import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,7 +170,10 @@ def _rank_faults(path: Path, world: int) -> Iterable[str]:
     for rank in range(world):
         name = rank_name(rank)
         try:
-            if (path / name).stat().st_size == 0:
+            status = (path / name).stat()
+            if not stat.S_ISREG(status.st_mode):
+                yield f"{name} not a file"
+            elif status.st_size == 0:
                 yield f"{name} empty"
         except OSError:
             yield f"{name} absent"
