@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 
 from kev.train.optimizer import Optimizer
 
-PROBE_LENGTHS = (32, 64, 128)
+PROBE_LENGTHS = (32, 96)
 MANY = 2
 """Sequences of the probes; a constant cost is told from a cost a sequence by one probe of a single sequence."""
 
@@ -58,13 +58,13 @@ def estimate_memory(
     static = static_memory(model, optimizer)
     samples = []
     lengths = sorted({min(length, probe) for probe in PROBE_LENGTHS})
+    run_pass(1, lengths[0])  # gradients are there from here on, as they are in all passes of a step but the first
     for count, probe in [(1, lengths[-1]), *((MANY, probe) for probe in lengths)]:
-        run_pass(1, 8)  # gradients are there from here on, as they are in all passes of a step but the first
         with PeakBytes() as peak:
             run_pass(count, probe)
         samples.append((count, probe, peak.peak))
-        for slot in optimizer.slots():
-            slot.forget_gradient()
+    for slot in optimizer.slots():
+        slot.forget_gradient()
     needed = max(_extrapolate(samples, sequences, length), 0)
     return MemoryEstimate(static.weights, static.gradients, static.optimizer, needed)
 

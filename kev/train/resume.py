@@ -150,9 +150,13 @@ def _wait_for_ranks(point: Path, world: int, clock: Clock, pause: Callable[[floa
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """Where a continuation goes on: after the step of `counters`, which is 0 where the first point was cut off."""
+    """Where a continuation goes on: after `step`, which is 0 where the very first point was cut off.
+
+    `counters` begin there, and move on with the run.
+    """
 
     point: StepDirectory | None
+    step: int
     counters: Counters
     notes: tuple[str, ...]
 
@@ -168,7 +172,7 @@ def restore(directory: Path, optimizer: Optimizer, arguments: Mapping[str, Any],
     notes = list(found.notes)
     if not found.candidates:
         _discard_beyond(directory, 0, parallel)
-        return Restored(None, Counters(), tuple(notes))
+        return Restored(None, 0, Counters(), tuple(notes))
     for candidate in found.candidates:
         path = candidate.path / rank_name(parallel.rank)
         content, fault = _read(path)
@@ -183,7 +187,8 @@ def restore(directory: Path, optimizer: Optimizer, arguments: Mapping[str, Any],
         if lost:
             notes.append(lost)
         _discard_beyond(directory, candidate.step, parallel)
-        return Restored(candidate, Counters.from_plain(content["counters"]), tuple(notes))
+        counters = Counters.from_plain(content["counters"])
+        return Restored(candidate, counters.step, counters, tuple(notes))
     raise Refused(f"{directory}: no resume point can be read ({'; '.join(notes)}); start again in a new directory")
 
 

@@ -138,7 +138,7 @@ def _finish(trainer: Trainer, began: float, estimated: int, restored: Restored |
         resources=metrics,
         loss_modifiers=touched,
         estimated_bytes=estimated,
-        resumed_from=restored.counters.step if restored is not None and restored.point is not None else None,
+        resumed_from=restored.step if restored is not None and restored.point is not None else None,
         snapshots=_snapshots(trainer.out_dir),
         warnings=tuple(trainer.warnings),
         threads=run.threads,
