@@ -14,7 +14,7 @@ import torch
 from kev import files
 from kev.clock import Clock
 from kev.data.record import DataRecord
-from kev.errors import DamagedFile, NotFound, Refused
+from kev.errors import DamagedFile, KevError, NotFound, Refused
 from kev.records.plan import TrialConfig
 from kev.train.examples import Example, examples_of
 from kev.train.log import RunLog
@@ -65,6 +65,9 @@ def train_trial(
             raise Refused(f"{checkpoint}: is not empty; resume the run that is there, or choose another directory")
         parallel.wait()
         return _train(config, _examples(config, records, options), out_dir, resume, clock, options, parallel, threads)
+    except OSError as error:
+        reason = (error.strerror or str(error) or type(error).__name__).lower()
+        raise KevError(f"{error.filename or out_dir}: {reason}; what was acknowledged before is whole") from error
     finally:
         leave(parallel)
 
