@@ -3,6 +3,9 @@
 What is kept for every parameter is added up. What a pass needs is measured on a few small passes of the model itself
 and extrapolated: memory grows with the sequences, and within one with its length and, where scores of every pair of
 tokens are kept, with its square. So no architecture, kernel or checkpointing needs a formula of its own.
+
+What is counted is tensors, as torch counts them on a GPU. On a CPU the process grows by more: the C library keeps
+freed memory in pieces that are too small for the next tensor, up to half as much again.
 """
 
 import weakref
@@ -41,7 +44,7 @@ class MemoryEstimate:
     def describe(self) -> str:
         """The estimate in words, for the log."""
         if self.largest_pass is None:
-            return f"{_mib(self.total)} a rank without its passes, which are not estimated for several ranks"
+            return f"{_mib(self.total)} a rank, without its passes (they are not estimated for several ranks),"
         return (
             f"{_mib(self.total)} (weights {_mib(self.weights)}, gradients {_mib(self.gradients)}, "
             f"optimizer {_mib(self.optimizer)}, largest pass {_mib(self.largest_pass)})"

@@ -97,7 +97,7 @@ def _train(
         _say_start(trainer, examples, resume, restored, threads)
         counters.threads = threads
         estimate = trainer.estimate()
-        log.say(f"memory: about {estimate.describe()} beyond what the process holds")
+        log.say(f"memory: about {estimate.describe()} of tensors at the peak")
         _refuse_too_large(estimate.total, parallel)
         _reset_peak(parallel)
         trainer.train()
