@@ -14,7 +14,6 @@ import glob
 import json
 import math
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -101,17 +100,17 @@ def move(source: Path, target: Path) -> None:
     _flush_directory(target.parent)
 
 
-def remove_tree(path: Path) -> None:
+def remove_at_once(path: Path) -> None:
     """Remove a directory and everything in it, if it is there; no reader ever sees it half there.
 
     It loses its name first: a kill in between leaves a hidden sibling, which a later call of the same name removes.
     """
     hidden = path.with_name(f".{path.name}.removed")
-    shutil.rmtree(hidden, ignore_errors=True)
+    remove_tree(hidden)
     with suppress(FileNotFoundError):
         path.replace(hidden)
         _flush_directory(path.parent)
-    shutil.rmtree(hidden, ignore_errors=True)
+    remove_tree(hidden)
 
 
 def append(path: Path, data: bytes) -> None:

@@ -136,7 +136,7 @@ def write_point(
     write_record(directory / LATEST, latest)
     for older in list_resume_points(directory, world=world).directories:
         if older.step < counters["step"]:
-            files.remove_tree(older.path)
+            files.remove_at_once(older.path)
 
 
 def _wait_for_ranks(point: Path, world: int, clock: Clock, pause: Callable[[float], None]) -> None:
@@ -198,7 +198,7 @@ def _discard_beyond(directory: Path, step: int, parallel: Parallel) -> None:
     if parallel.leads:
         for found in list_resume_points(directory, world=parallel.world).directories:
             if found.step > step:
-                files.remove_tree(found.path)
+                files.remove_at_once(found.path)
     parallel.wait()
 
 

@@ -39,7 +39,7 @@ def write_final(
     A kill in between leaves the last resume point, from which the same bytes come again.
     """
     staged = checkpoint / ".staged"
-    files.remove_tree(staged)
+    files.remove_at_once(staged)
     write_checkpoint(staged, contents)
     files.write_atomic(staged / TRAINING_CONFIG, files.dump_json(dict(training_config)))
     last = [HEAD, TWIN]
@@ -47,8 +47,8 @@ def write_final(
     for name in [*names, *(name for name in last if (staged / name).exists())]:
         files.move(staged / name, checkpoint / name)
     files.write_atomic(checkpoint / TRAINING_METRICS, files.dump_json(dict(metrics)))
-    files.remove_tree(staged)
-    files.remove_tree(checkpoint / "resume")
+    files.remove_at_once(staged)
+    files.remove_at_once(checkpoint / "resume")
 
 
 def gathered_weights(run: Run) -> dict[str, Tensor] | None:

@@ -1,7 +1,6 @@
 """A trial's configuration as the trainer takes it, and what cannot be trained that way, said before anything loads."""
 
 import hashlib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +27,7 @@ class TrainingOptions:
     device: str = "auto"
     """`cpu`, `cuda`, or `auto`: a GPU where there is one."""
     threads: int | None = None
-    """Threads of torch; None means OMP_NUM_THREADS, or the cores this process was given shared among the ranks here."""
+    """Threads of torch; None means OMP_NUM_THREADS, or the cores of this process shared among its ranks."""
     save_every_minutes: float = 60.0
     """Minutes between resume points, stretched so that at most 5 % of the time is spent on them; 0 for none.
 
@@ -95,23 +94,6 @@ def read_anchors(path: Path, sources: str | None, records: Iterable[Mapping[str,
             raise DamagedFile(path, f"targets.{identity} is no table of questions")
         anchors[identity] = {name: _masses(path, identity, name, masses) for name, masses in questions.items()}
     return anchors
-
-
-def cores_given() -> int:
-    """The cores that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-
-
-def threads_of(options: TrainingOptions) -> int:
-    """How many threads torch gets here."""
-    if options.threads is not None:
-        return options.threads
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    if told.isdigit() and int(told) > 0:
-        return int(told)
-    ranks_here = os.environ.get("LOCAL_WORLD_SIZE", "1")
-    return max(1, cores_given() // int(ranks_here if ranks_here.isdigit() and int(ranks_here) else 1))
 
 
 def _masses(path: Path, identity: str, name: str, masses: Any) -> dict[str, float]:

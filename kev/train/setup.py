@@ -19,6 +19,7 @@ from kev.model.loading import new_model
 from kev.model.settings import Settings
 from kev.model.warm_start import warm_start
 from kev.records.plan import TrialConfig, snapshot_steps
+from kev.threads import use_cores
 from kev.train.augment import Augmentation
 from kev.train.batches import Batching, StepPlan, plan_epoch
 from kev.train.examples import Example
@@ -29,7 +30,7 @@ from kev.train.optimizer import Optimizer
 from kev.train.parallel import Parallel, decoder_layers, shard
 from kev.train.passes import run_pass
 from kev.train.schedule import OneCycle
-from kev.train.settings import DEFAULT_MAX_STATE, TrainingOptions, threads_of
+from kev.train.settings import DEFAULT_MAX_STATE, TrainingOptions
 
 
 @dataclass(slots=True)
@@ -89,13 +90,13 @@ def pick_device(options: TrainingOptions) -> torch.device:
 
 def prepare_torch(options: TrainingOptions, device: torch.device) -> int:
     """Set torch's threads, and on a GPU the kernels that give equal bits for equal input; returns the threads."""
-    threads = threads_of(options)
-    torch.set_num_threads(threads)
+    ranks_here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    given = use_cores(processes=ranks_here) if options.threads is None else use_cores(options.threads)
     if device.type == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.backends.cuda.matmul.allow_tf32 = True
-    return threads
+    return given.threads
 
 
 def set_up(

@@ -42,13 +42,13 @@ def write_snapshot(
     started = time.monotonic()
     target = directory / step_name(snapshot.step)
     staged = directory / f".{target.name}.staged"
-    files.remove_tree(staged)
+    files.remove_at_once(staged)
     checkpoint = staged / "checkpoint"
     write_checkpoint(checkpoint, contents)
     files.write_atomic(checkpoint / TRAINING_CONFIG, files.dump_json(dict(training_config)))
     written = snapshot.model_copy(update={"write_seconds": round(time.monotonic() - started, 3)})
     write_record(checkpoint / SNAPSHOT, written)
     # Something incomplete may have the name: what another trainer, or a copy that broke off, left behind.
-    files.remove_tree(target)
+    files.remove_at_once(target)
     files.move(staged, target)
     return written

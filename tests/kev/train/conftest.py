@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+pytest.importorskip("transformers", reason="the train extra is not installed")
+pytest.importorskip("peft", reason="the train extra is not installed")
+
+from kev.model.tiny_base import make_tiny_base
+from kev.suite import open_suite
+from kev.threads import use_cores
+
+use_cores(1)
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -17,24 +25,18 @@ REPOSITORY = Path(__file__).parents[3]
 @pytest.fixture(scope="session")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A base of less than a megabyte with ordinary attention."""
-    from kev.model.tiny_base import make_tiny_base
-
     return make_tiny_base(tmp_path_factory.mktemp("base"), hidden=32, layers=2, vocabulary=512)
 
 
 @pytest.fixture(scope="session")
 def hybrid_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A base that reads every question as a row of its own."""
-    from kev.model.tiny_base import make_tiny_base
-
     return make_tiny_base(tmp_path_factory.mktemp("hybrid"), kind="hybrid", hidden=32, layers=2, vocabulary=512)
 
 
 @pytest.fixture(scope="session")
 def records() -> list[dict[str, Any]]:
     """Forty records of all three question types."""
-    from kev.suite import open_suite
-
     partition = open_suite(REPOSITORY / "evals" / "decision-v1").read_partition("train")
     return random.Random(0).sample(partition, 40)
 
