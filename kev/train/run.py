@@ -97,7 +97,7 @@ def _train(
         _say_start(trainer, examples, resume, restored, threads)
         counters.threads = threads
         estimate = trainer.estimate()
-        log.say(f"memory: about {estimate.describe()} of tensors at the peak")
+        log.say(f"plan: about {estimate.describe()} of tensors at the peak")
         _refuse_too_large(estimate.total, parallel)
         _reset_peak(parallel)
         trainer.train()
@@ -186,7 +186,7 @@ def _say_start(
     log.say(
         f"{len(examples)} training requests (holdout={list(trainer.options.holdout)}), questions by type {dict(kinds)}"
     )
-    log.say(f"schedule: {run.schedule.describe()}")
+    log.say(f"plan: {run.schedule.describe()}")
     warning = run.schedule.warning()
     if warning:
         trainer.warn(warning)

@@ -60,7 +60,7 @@ def test_a_run_leaves_a_checkpoint_that_loads_and_a_record_of_every_step(
     assert all(point.ended is not None and point.ended.utcoffset() is not None for point in reading.points)
     log = (tmp_path / "train.log").read_text()
     assert "device=cpu world=1 trainable params=" in log
-    assert "one cycle over 10 steps, no warm-up" in log
+    assert "plan: one cycle over 10 steps, no warm-up" in log
     assert any(line.startswith("ep0 step 10/10 loss ") and line.endswith("s/rec") for line in log.splitlines())
     assert log.rstrip().endswith(f"saved {report.checkpoint}")
     recorded = files.read_json(report.checkpoint / "training_config.json")
