@@ -3,7 +3,6 @@
 import math
 import resource
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -93,39 +92,27 @@ class Trainer:
     # ---- one step
 
     def _step(self, epoch: int, plan: StepPlan, cost: PaddedCost) -> None:
-        run, started = self.run, self.clock.monotonic()
-        number = self.counters.step
-        run.reseed(number)
-        parts = list(self._passes(epoch, plan, cost))
+        run, counters, started = self.run, self.counters, self.clock.monotonic()
+        run.reseed(counters.step)
+        parts = self._passes(epoch, plan, cost)
         loss, kl, anchor, tokens = self._summed(parts)
-        rate = run.schedule.at(number)
+        rate = run.schedule.at(counters.step)
         optimizer_started = self.clock.monotonic()
         done = run.optimizer.step(rate)
         ended = self.clock.monotonic()
-        counters = self.counters
-        counters.step += 1
-        counters.seen += plan.records
-        counters.tokens_seen += int(tokens)
-        counters.elapsed = ended - self._began
         counters.optimizer_seconds += ended - optimizer_started
-        counters.step_seconds.append(round(ended - started, 6))
-        counters.grad_norms.append(done.grad_norm)
-        counters.losses.append(loss)
-        counters.peak_mem = max(counters.peak_mem, _device_bytes(run.parallel.device))
-        touched = sum((part.touched for part in parts), Counter[str]())
-        for name, count in touched.items():
-            counters.touched[name] = counters.touched.get(name, 0) + count
+        self._count(plan, parts, loss=loss, tokens=int(tokens), norm=done.grad_norm, started=started, ended=ended)
         self._progress.add(loss, kl, anchor)
         self.log.record(
             {
                 "step": counters.step,
                 "steps": run.steps,
                 "epoch": epoch,
-                "loss": _finite(loss),
-                "kl": _finite(kl),
-                "anchor": _finite(anchor),
+                "loss": files.as_finite(loss),
+                "kl": files.as_finite(kl),
+                "anchor": files.as_finite(anchor),
                 "lr": run.config.lr * rate.share,
-                "grad_norm": _finite(done.grad_norm),
+                "grad_norm": files.as_finite(done.grad_norm),
                 "clipped": done.clipped,
                 "step_seconds": counters.step_seconds[-1],
                 "records": plan.records,
@@ -135,23 +122,45 @@ class Trainer:
                 "memory_bytes": counters.peak_mem or _rss_bytes(),
             }
         )
-        if not (math.isfinite(loss) and math.isfinite(done.grad_norm)):
-            self.log.flush()
-            what = f"the loss is {loss}" if not math.isfinite(loss) else f"the gradient norm is {done.grad_norm}"
-            raise Diverged(
-                f"step {counters.step} of {run.steps}: {what}; lower lr, or look at the records of this step"
-            )
+        self._stop_if_diverged(loss, done.grad_norm)
         if counters.step % LINE_EVERY == 0:
-            self.log.say(
-                self._progress.line(
-                    epoch=epoch,
-                    step=counters.step,
-                    steps=run.steps,
-                    seconds_per_record=counters.elapsed / counters.seen,
-                )
-            )
+            pace = counters.elapsed / counters.seen
+            self.log.say(self._progress.line(epoch=epoch, step=counters.step, steps=run.steps, seconds_per_record=pace))
 
-    def _passes(self, epoch: int, plan: StepPlan, cost: PaddedCost) -> "list[PassResult]":
+    def _count(
+        self,
+        plan: StepPlan,
+        parts: list[PassResult],
+        *,
+        loss: float,
+        tokens: int,
+        norm: float,
+        started: float,
+        ended: float,
+    ) -> None:
+        counters = self.counters
+        counters.step += 1
+        counters.seen += plan.records
+        counters.tokens_seen += tokens
+        counters.elapsed = ended - self._began
+        counters.step_seconds.append(round(ended - started, 6))
+        counters.grad_norms.append(norm)
+        counters.losses.append(loss)
+        counters.peak_mem = max(counters.peak_mem, _device_bytes(self.run.parallel.device))
+        for part in parts:
+            for name, count in part.touched.items():
+                counters.touched[name] = counters.touched.get(name, 0) + count
+
+    def _stop_if_diverged(self, loss: float, norm: float) -> None:
+        if math.isfinite(loss) and math.isfinite(norm):
+            return
+        self.log.flush()
+        what = f"the loss is {loss}" if not math.isfinite(loss) else f"the gradient norm is {norm}"
+        raise Diverged(
+            f"step {self.counters.step} of {self.run.steps}: {what}; lower lr, or look at the records of this step"
+        )
+
+    def _passes(self, epoch: int, plan: StepPlan, cost: PaddedCost) -> list[PassResult]:
         run = self.run
         results = []
         for batch in plan.ranks[run.parallel.rank]:
@@ -164,7 +173,7 @@ class Trainer:
                 )
         return results
 
-    def _summed(self, parts: "list[PassResult]") -> list[float]:
+    def _summed(self, parts: list[PassResult]) -> list[float]:
         """Loss, kl, anchor and tokens of the step, over all its passes and all ranks."""
         losses = torch.stack([torch.stack([part.loss, part.kl, part.anchor]) for part in parts]).double().sum(0)
         tokens = float(sum(part.tokens for part in parts))
@@ -270,10 +279,6 @@ def _as_one_rank(contents: Contents) -> Contents:
     """`contents` of a sharded model, whose configuration shows the fp32 shards and the class that splits them."""
     names = [name.removeprefix("FSDP") for name in contents.config["architectures"]]
     return replace(contents, config={**contents.config, "architectures": names, "dtype": "bfloat16"})
-
-
-def _finite(value: float) -> float | None:
-    return files.as_finite(value)
 
 
 def _device_bytes(device: torch.device) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import REPOSITORY
+from trainer_process import REPOSITORY
 
 from kev.errors import Refused
 from kev.records.plan import TrialConfig

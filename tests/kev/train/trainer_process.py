@@ -16,6 +16,8 @@ from typing import Any
 from kev import files
 from kev.train.points import find_continuation, list_resume_points, list_snapshots
 
+REPOSITORY = Path(__file__).parents[3]
+
 PRELOADED = ["kev.train.run", "transformers.models.qwen3.modeling_qwen3", "torch.distributed.fsdp"]
 """What takes seconds to load, and is loaded once for all the trainers."""
 
