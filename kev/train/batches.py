@@ -85,6 +85,25 @@ def split_passes(batch: Sequence[int], cost: Cost, budget: int | None) -> list[t
     return [*passes, current]
 
 
+def split_by_length(batch: Sequence[int], cost: Cost, overhead: int) -> list[tuple[int, ...]]:
+    """A micro-batch as the passes that cost least, where one more pass costs as much as `overhead` padded tokens.
+
+    Records are sorted by length and cut, so that a long one does not pad all the others to its length.
+    """
+    ordered = sorted(batch, key=lambda place: (cost((place,)), place))
+    # best[n] is the least cost of the n shortest, and where the last of their passes begins.
+    best = [(0, 0)]
+    for end in range(1, len(ordered) + 1):
+        best.append(min((best[start][0] + cost(ordered[start:end]) + overhead, start) for start in range(end)))
+    passes: list[tuple[int, ...]] = []
+    end = len(ordered)
+    while end:
+        start = best[end][1]
+        passes.append(tuple(ordered[start:end]))
+        end = start
+    return passes
+
+
 def _dealt(batching: Batching, chunk: list[int]) -> StepPlan:
     ranks = []
     for rank in range(batching.world):

@@ -13,6 +13,7 @@ from kev.train.augment import Augmentation, augment, permuted
 from kev.train.examples import Ask, Example
 
 MOST_NAMED = 3
+RECENT = 256
 SHUFFLED_ONLY = Augmentation(none=0.0, none_distract=0.0, distract=0.0)
 
 
@@ -73,6 +74,7 @@ class Feed:
     permuted_share: float = 0.0
     """Share of the choices that are also asked in a second order; 0 where that is not compared."""
     shapes: list[Shape] = field(default_factory=list)
+    _recent: dict[tuple[int, int], list[tuple[Example, Encoding]]] = field(default_factory=dict)
     tally: Counter[str] = field(default_factory=Counter)
     """Records left as they are because an augmented form would not fit the context."""
 
@@ -134,6 +136,15 @@ class Feed:
             fed.moved.extend(moved)
 
     def _variants(self, place: int, epoch: int) -> list[tuple[Example, Encoding]]:
+        # The passes of a micro-batch ask for the same records to count their siblings.
+        found = self._recent.get((place, epoch))
+        if found is None:
+            if len(self._recent) >= RECENT:
+                self._recent.clear()
+            found = self._recent[place, epoch] = self._make_variants(place, epoch)
+        return found
+
+    def _make_variants(self, place: int, epoch: int) -> list[tuple[Example, Encoding]]:
         example = self.examples[place]
         tokens = self.shapes[place].state_tokens if self.shapes else None
         found = augment(example, self.augmentation, seed=self.seed, epoch=epoch, state_tokens=tokens)

@@ -1,6 +1,7 @@
 """Everything that is made before the first step: model, optimizer, schedule, and the plan of what is done when."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from kev.model.warm_start import warm_start
 from kev.records.plan import TrialConfig, snapshot_steps
 from kev.threads import use_cores
 from kev.train.augment import Augmentation
-from kev.train.batches import Batching, StepPlan, plan_epoch
+from kev.train.batches import Batching, StepPlan, plan_epoch, split_by_length, split_passes
 from kev.train.examples import Example
 from kev.train.feed import Feed, PaddedCost
 from kev.train.losses import LossWeights
@@ -31,6 +32,9 @@ from kev.train.parallel import Parallel, decoder_layers, shard
 from kev.train.passes import run_pass
 from kev.train.schedule import OneCycle
 from kev.train.settings import DEFAULT_MAX_STATE, TrainingOptions
+
+PASS_OVERHEAD = {False: 256, True: 4096}
+"""Padded tokens that cost about as much as beginning one more pass, on a CPU and on a GPU."""
 
 
 @dataclass(slots=True)
@@ -61,6 +65,16 @@ class Run:
         cost = PaddedCost(self.feed.shapes_of_epoch(epoch) if exact else self.feed.shapes)
         records = len(self.feed.examples)
         return plan_epoch(self.batching, cost, records=records, seed=self.config.seed, epoch=epoch), cost
+
+    def passes(self, batch: Sequence[int], cost: PaddedCost) -> list[tuple[int, ...]]:
+        """A micro-batch as the passes that this rank takes it in."""
+        if self.config.row_budget:
+            return split_passes(batch, cost, self.config.row_budget)
+        sharded = self.parallel.world > 1 and self.config.full_ft
+        if sharded or self.config.perm_kl or self.config.anchor_w:
+            # Ranks of a sharded model must take as many passes as each other; the divergences are means over a pass.
+            return [tuple(batch)]
+        return split_by_length(batch, cost, PASS_OVERHEAD[self.parallel.device.type == "cuda"])
 
     def reseed(self, step: int) -> None:
         """Fix what dropout draws in a step, by the step: a continuation has no random state to restore."""

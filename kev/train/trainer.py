@@ -15,7 +15,7 @@ from kev.clock import Clock
 from kev.errors import Diverged
 from kev.model.saving import Contents, contents_of
 from kev.records.snapshot import TrainingSnapshot
-from kev.train.batches import StepPlan, largest_pass, split_passes
+from kev.train.batches import StepPlan, largest_pass
 from kev.train.feed import PaddedCost
 from kev.train.log import LINE_EVERY, ProgressLine, RunLog
 from kev.train.memory import MemoryEstimate
@@ -80,11 +80,7 @@ class Trainer:
         run = self.run
         plan, cost = run.plan(min(self.counters.step // run.steps_per_epoch, run.config.epochs - 1))
         passes = [
-            part
-            for step in plan
-            for batches in step.ranks
-            for batch in batches
-            for part in split_passes(batch, cost, run.config.row_budget)
+            part for step in plan for batches in step.ranks for batch in batches for part in run.passes(batch, cost)
         ]
         sequences, length = cost.grid(max(passes, key=cost))
         return run.estimate(sequences, length)
@@ -164,7 +160,7 @@ class Trainer:
         run = self.run
         results = []
         for batch in plan.ranks[run.parallel.rank]:
-            for part in split_passes(batch, cost, run.config.row_budget):
+            for part in run.passes(batch, cost):
                 fed = run.feed.feed(
                     part, epoch=epoch, step_records=plan.records, batch=None if len(part) == len(batch) else batch
                 )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kev.errors import Refused
-from kev.train.batches import Batching, StepPlan, largest_pass, plan_epoch, split_passes
+from kev.train.batches import Batching, StepPlan, largest_pass, plan_epoch, split_by_length, split_passes
 
 
 class ByLength:
@@ -100,3 +100,17 @@ def test_passes_of_a_budget_hold_every_record_in_order(found: list[int], budget:
     passes = split_passes(range(len(found)), cost, budget)
     assert [place for part in passes for place in part] == list(range(len(found)))
     assert all(cost(part) <= budget or len(part) == 1 for part in passes)
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=9), st.integers(0, 80))
+def test_a_micro_batch_is_cut_by_length_where_that_costs_least(found: list[int], overhead: int) -> None:
+    cost = ByLength(found)
+    passes = split_by_length(range(len(found)), cost, overhead)
+    assert sorted(place for part in passes for place in part) == list(range(len(found)))
+    ordered = sorted(range(len(found)), key=lambda place: found[place])
+    best = min(
+        sum(cost(ordered[start:end]) + overhead for start, end in zip((0, *cuts), (*cuts, len(ordered)), strict=True))
+        for count in range(len(ordered))
+        for cuts in combinations(range(1, len(ordered)), count)
+    )
+    assert sum(cost(part) + overhead for part in passes) == best

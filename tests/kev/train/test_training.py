@@ -15,6 +15,7 @@ from kev.errors import Diverged, Refused
 from kev.model.loading import load_checkpoint
 from kev.records.step_metrics import read_step_metrics
 from kev.train import run_training
+from kev.train.optimizer import Optimizer
 from kev.train.points import list_snapshots
 from kev.train.report import TrainingReport
 from kev.train.settings import TrainingOptions
@@ -285,18 +286,16 @@ def interrupted(tmp_path: Path, full_config: dict[str, Any], records: Records) -
     """A full-weight run that died at its seventh step, with a point at the sixth."""
     config = {**full_config, "save_every_steps": 3, "snapshot_fractions": "0.5"}
     poisoned = pytest.MonkeyPatch()
-    from kev.train import trainer
+    plain, steps = Optimizer.step, 0
 
-    plain, passes = trainer.run_pass, 0
-
-    def dying(*args: Any, **kwargs: Any) -> Any:
-        nonlocal passes
-        passes += 1
-        if passes == 7:
+    def dying(self: Optimizer, *args: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps == 7:
             raise KeyboardInterrupt
-        return plain(*args, **kwargs)
+        return plain(self, *args)
 
-    poisoned.setattr(trainer, "run_pass", dying)
+    poisoned.setattr(Optimizer, "step", dying)
     with pytest.raises(KeyboardInterrupt):
         train(config, records, tmp_path)
     poisoned.undo()
