@@ -161,6 +161,16 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
         os.close(descriptor)
 
 
+def remove(path: Path) -> None:
+    """Remove a file, or a directory with all it holds; what is not there is no error. Links are not followed."""
+    if path.is_dir() and not path.is_symlink():
+        import shutil
+
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def remove_tree(path: Path) -> None:
     """Remove a temporary directory and all below it, as far as it can be removed. Nothing there is fine."""
     import shutil

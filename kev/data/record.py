@@ -18,15 +18,12 @@ UNKNOWABLE = "unknowable"
 CONTROL = "unknowable_control"
 
 
-class Question(Record):
-    """A typed question and its answer: `noul` is yes or no, `choice` one named option, `score` one ordered level."""
+class Asked(Record):
+    """A typed question as a model sees it: `noul` is yes or no, `choice` a named option, `score` an ordered level."""
 
     type: QuestionType
     instructions: Any = None
     criteria: Any = None
-    label: StrictBool | StrictInt | StrictStr
-    src: Annotated[str, Field(min_length=1)]
-    target: dict[str, float] | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -47,6 +44,14 @@ class Question(Record):
         names = ["no", "yes"] if self.type == "noul" else self.keys
         described = [render((self.criteria or {}).get(key)) for key in self.keys]
         return [f"{name}: {text}" if text else name for name, text in zip(names, described, strict=True)]
+
+
+class Question(Asked):
+    """A question and its answer."""
+
+    label: StrictBool | StrictInt | StrictStr
+    src: Annotated[str, Field(min_length=1)]
+    target: dict[str, float] | None = None
 
     @property
     def label_index(self) -> int:

@@ -1,0 +1,221 @@
+"""Read a partition, or a file of records, with a checkpoint or a remote endpoint.
+
+    python -m kev.benchmark --run runs/x/00-trial-0/checkpoint --suite evals/decision-v1 --out runs/r41-read
+    python -m kev.benchmark --remote http://127.0.0.1:8008 --data mine.jsonl --out runs/mine
+
+It writes predictions.jsonl as it goes, then rows.json, rejected.json if anything was refused, and last report.json.
+A read that died is continued by the same command, if checkpoint, records, options and evaluator files are the same;
+it says so, here and in the report. A finished read is never replaced.
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from kev import files
+from kev.clock import SystemClock
+from kev.console import run
+from kev.errors import Refused
+from kev.evaluators import evaluator_digest
+from kev.predictors.prediction import Predictor
+from kev.predictors.purse import Purse, Tariff
+from kev.predictors.retries import RetryPolicy
+from kev.predictors.rotations import RotationAveraged
+from kev.reads.assembly import write_failure, write_read
+from kev.reads.journal import Journal
+from kev.reads.read import Reading, Say, check_covered
+from kev.reads.records import Selection, select_file, select_partition
+from kev.suite import open_suite
+from kev.text import visible
+
+TOKEN_VARIABLE = "KEV_REMOTE_API_KEY"
+USAGE = "usage.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a read depends on beside its predictor and its records."""
+
+    date_facts: bool = False
+    rotations: int = 1
+
+
+def read(
+    predictor: Predictor,
+    selection: Selection,
+    out: Path,
+    say: Say,
+    *,
+    options: Options | None = None,
+    purse: Purse | None = None,
+) -> dict[str, Any]:
+    """Read `selection` with `predictor` into `out`, or go on with that read, and return the report.
+
+    Raises Refused for a finished read, for an unfinished one of something else, and where nothing was answered;
+    LockHeld where another process is at it; RecordFailed and what the predictor raises, after failure.json is written.
+    """
+    _refuse_finished(out)
+    options = options or Options()
+    asked = RotationAveraged(predictor, options.rotations) if options.rotations > 1 else predictor
+    with files.locked(out.parent / f".read-{out.name}.lock"):
+        journal = Journal(out)
+        journal.open(identity_of(asked, selection, options))
+        reading = Reading(asked, selection, journal, say, date_facts=options.date_facts)
+        try:
+            progress = reading.run()
+            check_covered(progress)
+            about = {"date_facts": options.date_facts, "rotations": options.rotations, **asked.describe()}
+            return write_read(out, selection, progress, about, attempt=journal.attempt)
+        except BaseException as error:
+            write_failure(out, selection, reading.progress, error)
+            raise
+        finally:
+            if purse is not None:
+                purse.save()
+
+
+def identity_of(predictor: Predictor, selection: Selection, options: Options) -> dict[str, Any]:
+    """Everything the rows of a read depend on."""
+    return {
+        **predictor.identity(),
+        "suite_sha256": selection.sha256,
+        "split": selection.split,
+        "records": len(selection.records),
+        "date_facts": options.date_facts,
+        "rotations": options.rotations,
+        "evaluator_sha256": evaluator_digest(),
+    }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line. Returns 0 for a finished read, 1 for a failure in one line; argparse exits with 2."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    problem = _check_options(given)
+    if problem:
+        parser.error(problem)
+    return run(lambda: _run(given))
+
+
+def _run(given: argparse.Namespace) -> int:
+    selection = _selection(given)
+    _refuse_finished(given.out)
+    predictor, purse = _predictor(given, selection)
+    try:
+        report = read(predictor, selection, given.out, _say, options=Options(given.date_facts, given.rotations),
+                      purse=purse)  # fmt: skip
+    finally:
+        predictor.close()
+    shown = {key: report[key] for key in ("objective", "clean", "coverage")}
+    print(json.dumps(shown, indent=2, ensure_ascii=False))
+    return 0
+
+
+def _say(line: str) -> None:
+    print(visible(line), file=sys.stderr if line.startswith("!!!") else sys.stdout, flush=True)
+
+
+def _selection(given: argparse.Namespace) -> Selection:
+    if given.data is not None:
+        return select_file(given.data)
+    return select_partition(open_suite(given.suite), "test" if given.allow_test else given.split,
+                            allow_test=given.allow_test)  # fmt: skip
+
+
+def _refuse_finished(out: Path) -> None:
+    """Asked before a model is loaded for it."""
+    if (out / "report.json").exists():
+        raise Refused(f"{out}: is there already; a read never replaces another")
+
+
+def _predictor(given: argparse.Namespace, selection: Selection) -> tuple[Predictor, Purse | None]:
+    if given.remote is None:
+        from kev.predictors.checkpoint import CheckpointScorer
+        from kev.predictors.local import LocalPredictor
+
+        scorer = CheckpointScorer(given.run, manifest=selection.manifest, device=given.device)
+        return LocalPredictor(scorer, batch=given.batch), None
+    from kev.predictors.remote import Endpoint, RemotePredictor
+
+    endpoint = Endpoint(
+        given.remote, given.remote_model, os.environ.get(TOKEN_VARIABLE) or None, given.remote_concurrency
+    )
+    tariff = Tariff(given.price, given.budget, given.max_calls)
+    purse = Purse(given.out / USAGE, given.remote_model, tariff, SystemClock())
+    return RemotePredictor(endpoint, purse, RetryPolicy(total=given.retry_seconds)), purse
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m kev.benchmark", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    who = parser.add_mutually_exclusive_group(required=True)
+    who.add_argument("--run", metavar="CHECKPOINT", help="a checkpoint directory, or a Hub id[@revision]")
+    who.add_argument("--remote", metavar="URL", help="a System One endpoint")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--suite", type=Path, metavar="DIR", help="a frozen suite")
+    what.add_argument("--data", type=Path, metavar="FILE.jsonl", help="a file of records")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the read goes")
+    parser.add_argument("--split", default="development", choices=("development", "calibration", "train"),
+                        help="the partition (development)")  # fmt: skip
+    parser.add_argument("--allow-test", action="store_true", help="read the test partition instead")
+    parser.add_argument("--device", choices=("cpu", "mps", "cuda"), help="where to compute (the best there is)")
+    parser.add_argument("--batch", type=_count, default=32, metavar="N", help="records in one pass (32)")
+    parser.add_argument("--date_facts", "--date-facts", action="store_true",
+                        help="add a note to each state: how far apart its dates are")  # fmt: skip
+    parser.add_argument("--rotations", type=_count, default=1, metavar="N",
+                        help="average each choice over its first N cyclic orders (1)")  # fmt: skip
+    remote = parser.add_argument_group("remote reads", f"The bearer token is read from {TOKEN_VARIABLE}.")
+    remote.add_argument("--remote-model", default="kev-latest", metavar="NAME", help="the model asked for (kev-latest)")
+    remote.add_argument("--remote-concurrency", type=_count, default=1, metavar="N",
+                        help="calls at the same time; fewer while the endpoint says it is busy (1)")  # fmt: skip
+    remote.add_argument("--retry-seconds", type=_seconds, default=300.0, metavar="S",
+                        help="the most that tries of one request may take together (300)")  # fmt: skip
+    remote.add_argument("--price", type=_money, metavar="USD", help="listed price of a million input tokens")
+    remote.add_argument("--budget", type=_money, metavar="USD", help="what the read may cost; needs --price")
+    remote.add_argument("--max-calls", type=_count, metavar="N", help="how many calls the read may make")
+    return parser
+
+
+def _check_options(given: argparse.Namespace) -> str | None:
+    if given.budget is not None and given.price is None:
+        return "--budget needs --price: without one nothing is known of the cost"
+    if given.data is not None and (given.allow_test or given.split != "development"):
+        return "--split and --allow-test belong to --suite"
+    if given.remote is None and (given.price or given.budget or given.max_calls):
+        return "--price, --budget and --max-calls belong to --remote"
+    return None
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("is at least 1")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not (math.isfinite(value) and value >= 0):
+        raise argparse.ArgumentTypeError("is a number of seconds")
+    return value
+
+
+def _money(text: str) -> Decimal:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise argparse.ArgumentTypeError(f"{text!r} is no amount in US dollars") from None
+    if not value.is_finite() or value < 0:
+        raise argparse.ArgumentTypeError("is an amount in US dollars from zero up")
+    return value
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

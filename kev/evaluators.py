@@ -1,0 +1,49 @@
+"""The files that decide a score: a read is only continued, and a trial only scored again, by the same ones."""
+
+import hashlib
+from pathlib import Path
+
+from kev import files
+
+EVALUATOR_FILES = (
+    "kev/benchmark.py",
+    "kev/checkpoint.py",
+    "kev/data",
+    "kev/evaluators.py",
+    "kev/experiment.py",
+    "kev/linear.py",
+    "kev/metrics",
+    "kev/model",
+    "kev/predictors",
+    "kev/reads",
+    "kev/records/rows.py",
+    "kev/report.py",
+    "kev/rounds/comparison.py",
+    "kev/rounds/criteria.py",
+    "kev/rounds/panels.py",
+    "kev/rounds/sides.py",
+    "kev/rounds/temperatures.py",
+    "kev/suite.py",
+    "kev/trial",
+)
+"""Paths in the checkout; a directory stands for every module under it. What a model is shown, how it computes, how its
+answers become rows, and how rows become figures, intervals and verdicts."""
+
+HERE = Path(__file__).parent.parent
+
+
+def evaluator_hashes(root: Path = HERE) -> dict[str, str]:
+    """The SHA-256 of every evaluator file under `root`, by its path; files that are not there are left out."""
+    found: dict[str, str] = {}
+    for name in EVALUATOR_FILES:
+        place = root / name
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            if path.is_file():
+                found[path.relative_to(root).as_posix()] = hashlib.sha256(files.read_bytes(path)).hexdigest()
+    return found
+
+
+def evaluator_digest(root: Path = HERE) -> str:
+    """One hash over all of them."""
+    lines = "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(evaluator_hashes(root).items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
