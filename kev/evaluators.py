@@ -43,6 +43,22 @@ def evaluator_hashes(root: Path = HERE) -> dict[str, str]:
     return found
 
 
+SINGLE_FILES = ("constraints.txt", "modal_app.py", "pyproject.toml", "uv.lock")
+"""Files beside the package that decide what runs; one that a checkout lacks is left out."""
+
+
+def source_hashes(root: Path = HERE) -> dict[str, str]:
+    """The SHA-256 of every module of kev and of what pins its dependencies, by path under `root`."""
+    paths = [*(root / "kev").rglob("*.py"), *(root / name for name in SINGLE_FILES if (root / name).is_file())]
+    hashes = {path.relative_to(root).as_posix(): hashlib.sha256(files.read_bytes(path)).hexdigest() for path in paths}
+    return dict(sorted(hashes.items()))
+
+
+def is_evaluator_file(name: str) -> bool:
+    """Whether a path in the checkout is one of EVALUATOR_FILES, or lies in one."""
+    return any(name == each or name.startswith(f"{each}/") for each in EVALUATOR_FILES)
+
+
 def evaluator_digest(root: Path = HERE) -> str:
     """One hash over all of them."""
     lines = "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(evaluator_hashes(root).items()))

@@ -1,9 +1,11 @@
 """A checkpoint of the decision model as a scorer: exact in fp32, and marked where it is not."""
 
+import copy
 import hashlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,11 +62,13 @@ class CheckpointScorer:
             raise UsageError("a checkpoint needs torch: install the extra, `pip install 'kevtui[train]'`") from None
         from kev.model.context import SERVING, Context
         from kev.model.loading import load_checkpoint
+        from kev.model.places import locate
 
         self._torch = torch
         self.run = run
         self.device = device or _best_device()
         _compute_exactly()
+        self.directory = locate(run)
         self.model: DecisionModel = load_checkpoint(
             run,
             dtype=dtype,
@@ -72,7 +76,16 @@ class CheckpointScorer:
             context=SERVING if serving else Context.from_manifest(manifest or {}),
             device=self.device,
         )
+        self.encoder = self.model.encoder
         self._lock = threading.Lock()
+
+    def in_context(self, manifest: Mapping[str, Any]) -> "CheckpointScorer":
+        """The same model with the context limits of another suite's manifest."""
+        from kev.model.context import Context
+
+        other = copy.copy(self)
+        other.encoder = self.model.encoder.within(Context.from_manifest(manifest))
+        return other
 
     @property
     def temperature(self) -> float:
@@ -81,7 +94,7 @@ class CheckpointScorer:
     @property
     def max_state(self) -> int:
         """Tokens that a state may have."""
-        return self.model.encoder.context.max_state
+        return self.encoder.context.max_state
 
     @property
     def dtype(self) -> str:
@@ -93,8 +106,8 @@ class CheckpointScorer:
         from kev.model.context import ContextOverflow
 
         try:
-            encoder = self.model.encoder
-            return EncodedRequest(encoder.encode(request.state, list(request.questions.values()), name=request.name))
+            questions = list(request.questions.values())
+            return EncodedRequest(self.encoder.encode(request.state, questions, name=request.name))
         except ContextOverflow as error:
             raise TooLong(str(error)) from None
 
@@ -112,16 +125,14 @@ class CheckpointScorer:
         return found
 
     def count_tokens(self, text: str) -> int:
-        return len(self.model.encoder.tokenizer.encode(text, add_special_tokens=False).ids)
+        return len(self.encoder.tokenizer.encode(text, add_special_tokens=False).ids)
 
     def kernels(self, encoded: EncodedRequest) -> str | None:
         return EFFICIENT if self._is_efficient(encoded) else None
 
     def identity(self) -> dict[str, Any]:
-        from kev.model.places import locate
-
-        measured = measured_checkpoint(self.run, locate(self.run), self.temperature)
-        context = self.model.encoder.context
+        measured = self.measured
+        context = self.encoder.context
         return {
             "head_sha256": measured["head_sha256"],
             "weights_sha256": measured["weights_sha256"],
@@ -132,6 +143,11 @@ class CheckpointScorer:
             "torch": self._torch.__version__,
             "context": [context.max_state, context.max_branch, context.max_packed],
         }
+
+    @cached_property
+    def measured(self) -> dict[str, Any]:
+        """Which weights are scored, by their hashes. They are read through once."""
+        return measured_checkpoint(self.run, self.directory, self.temperature)
 
     def describe(self) -> dict[str, Any]:
         return {"run": self.run, "environment": self.environment()}

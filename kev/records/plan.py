@@ -81,6 +81,8 @@ class TrialConfig(Record):
     init_from: str | None = None
     snapshot_fractions: str | None = None
     snapshot_hub_repo: str | None = None
+    score_records: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Records of each in-trial read, about: whole groups, always the same; None means all of them."""
 
 
 @dataclass(frozen=True, slots=True)

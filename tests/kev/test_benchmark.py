@@ -13,13 +13,14 @@ import pytest
 from linear_scorer import EVALS, LinearScorer, trained_scorer
 
 from kev.baseline import read as baseline_read
-from kev.benchmark import Options, main, read
+from kev.benchmark import main
 from kev.errors import DamagedFile, DamagedLine, LockHeld, Refused
 from kev.files import locked
 from kev.linear import fit
 from kev.metrics import measure, rows_from_json, scored
 from kev.predictors.local import LocalPredictor
 from kev.predictors.prediction import Outcome, Request
+from kev.reads.attempt import Options, read
 from kev.reads.read import RecordFailed
 from kev.reads.records import Selection, select_file, select_partition
 from kev.records.report import Report
@@ -276,7 +277,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
 from linear_scorer import EVALS, trained_scorer
-from kev.benchmark import read
+from kev.reads.attempt import read
 from kev.predictors.local import LocalPredictor
 from kev.reads.records import select_partition
 from kev.suite import open_suite

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linear_scorer import EVALS, LinearScorer, trained_scorer
 
-from kev.benchmark import main, read
+from kev.benchmark import main
 from kev.clock import SystemClock
 from kev.errors import UsageError
 from kev.linear import fit
@@ -23,6 +23,7 @@ from kev.predictors.pace import Pace
 from kev.predictors.purse import RESERVED_TOKENS, CapReached, Purse, Tariff
 from kev.predictors.remote import Endpoint, EndpointFailed, RemotePredictor
 from kev.predictors.retries import RetryPolicy, parse_retry_after
+from kev.reads.attempt import read
 from kev.reads.records import Selection, select_partition
 from kev.suite import open_suite
 

@@ -1,0 +1,135 @@
+"""Run a plan's trials on this machine: train, score, judge, rank.
+
+    python -m kev.experiment --suite evals/decision-v1 --transfer evals/transfer-v1 --plan PLAN.json --out runs/mine
+    python -m kev.experiment --suite evals/decision-v1 --transfer evals/transfer-v1 --out runs/mine --resume
+    python -m kev.experiment --out runs/pulled --aggregate
+
+Trials run one after another; one runner works at a time. `--resume` goes on with what a kill left unfinished: training
+from its last resume point, scoring from its last answer. `--aggregate` ranks a study that was pulled.
+"""
+
+import argparse
+import os
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from kev.console import run
+from kev.errors import UsageError
+from kev.evaluators import EVALUATOR_FILES, evaluator_hashes
+from kev.records.plan import SNAPSHOT_FRACTIONS
+from kev.suite import open_suite
+from kev.text import visible
+from kev.trial.job import Tools
+from kev.trial.ranking import Ranked, aggregate
+from kev.trial.scoring import TrialScorer
+from kev.trial.study import Study, describe, plan_jobs, resume_study, run_study, unfinished_jobs, wait_for
+
+__all__ = ["EVALUATOR_FILES", "SNAPSHOT_FRACTIONS", "evaluator_hashes", "main"]
+
+PAUSE = 1.0
+"""Seconds between two looks at a process that is waited for."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line. Returns 0 when every trial has a result, 1 for a failure in one line; argparse exits with 2."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if not given.aggregate and given.suite is None:
+        parser.error("--suite is needed, except with --aggregate")
+    if not given.aggregate and not given.resume and given.plan is None:
+        parser.error("--plan is needed, except with --resume or --aggregate")
+    if given.aggregate and (given.resume or given.dry_run):
+        parser.error("--aggregate only ranks; it goes with neither --resume nor --dry-run")
+    return run(lambda: _run(given))
+
+
+def _run(given: argparse.Namespace) -> int:
+    if given.wait_pid is not None:
+        wait_for(given.wait_pid, is_running, lambda: time.sleep(PAUSE))
+    if given.aggregate:
+        return _show(aggregate(given.out))
+    study = Study(
+        given.out, open_suite(given.suite), open_suite(given.transfer) if given.transfer is not None else None,
+        given.root.resolve(),
+    )  # fmt: skip
+    if given.resume:
+        if given.dry_run:
+            for job in unfinished_jobs(study):
+                _say(f"{job.id}: would go on")
+            return 0
+        return _show(resume_study(study, _tools(given.device), given.out.parent))
+    jobs = plan_jobs(study, given.plan, given.existing or [])
+    if given.dry_run:
+        for job in jobs:
+            _say(describe(job))
+        return 0
+    return _show(run_study(study, jobs, _tools(given.device), given.out.parent))
+
+
+def _tools(device: str | None) -> Tools:
+    try:
+        import torch
+    except ImportError:
+        raise UsageError("training needs torch: install the extra, `pip install 'kevtui[train]'`") from None
+    from kev.predictors.checkpoint import CheckpointScorer
+    from kev.train import run_training
+
+    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+    def open_scorer(checkpoint: Path) -> TrialScorer:
+        return CheckpointScorer(str(checkpoint), device=chosen, temperature=1.0)
+
+    return Tools(run_training, open_scorer, chosen, say=_say)
+
+
+def _show(ranked: Ranked) -> int:
+    for line in ranked.lines:
+        if line["status"] == "failed":
+            _say(f"{line['id']}: failed: {line['error']}")
+        else:
+            _say(f"{line['id']}: objective {line['objective']}")
+    for fault in ranked.faults:
+        print(visible(str(fault)), file=sys.stderr)
+    return 1 if ranked.faults else 0
+
+
+def _say(line: str) -> None:
+    print(visible(line), flush=True)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process of that number is there, whoever owns it."""
+    with suppress(ProcessLookupError):
+        try:
+            os.kill(pid, 0)
+        except PermissionError:
+            return True
+        except OverflowError:
+            return False
+        return True
+    return False
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m kev.experiment", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the study's directory, runs/<name>")
+    parser.add_argument("--suite", type=Path, metavar="DIR", help="what is trained on and first judged by")
+    parser.add_argument("--transfer", type=Path, metavar="DIR", help="a suite that is never trained on")
+    parser.add_argument("--plan", type=Path, metavar="FILE", help="the plan, a list of 1 to 8 trials")
+    parser.add_argument("--existing", type=Path, action="append", metavar="PATH",
+                        help="a checkpoint or trial that is only scored; may be repeated")  # fmt: skip
+    parser.add_argument("--root", type=Path, default=Path(), metavar="DIR", help="the checkout (here)")
+    parser.add_argument("--device", choices=("cpu", "mps", "cuda"), help="where to compute (the best there is)")
+    parser.add_argument("--wait-pid", type=int, metavar="PID", help="begin when that process is gone")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    parser.add_argument("--resume", action="store_true", help="go on with the trials that have not ended")
+    parser.add_argument("--aggregate", action="store_true", help="only rank what is there")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
