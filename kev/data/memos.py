@@ -1,0 +1,127 @@
+"""Short memos and bulletins whose answers stand in them word for word, with labels that are wrong at a known rate.
+
+They are for showing that training works: a model of half a million weights learns them in a minute, the best that any
+model can do is known, and one that learned the wrong labels by heart is too sure. Memos and bulletins ask for the same
+facts in other sentences, so that what is fitted on bulletins is not fitted on memos. They are in no frozen suite.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kev.data.draw import Draw
+from kev.data.part import Part
+from kev.data.record import DataRecord
+
+DESKS = ("amber", "birch", "coral", "delta", "ember", "flint", "grove", "haven", "indigo", "jasper", "kestrel", "lotus")
+SIZES = ("small", "medium", "large")
+OFFERED = 4
+"""Desks that a question offers; one of them is named in the text."""
+
+NOISE = {"desk": 0.12, "signed": 0.10, "size": 0.08}
+"""How often each label is another option than the right one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The sentences of one kind of note, and how its questions are put."""
+
+    source: str
+    opening: tuple[str, ...]
+    desk: str
+    signed: tuple[str, str]
+    size: str
+    filler: tuple[str, ...]
+    questions: dict[str, str]
+
+
+MEMO = Wording(
+    "memos",
+    ("A note from the front office.", "For the attention of all.", "This came in before noon."),
+    "It goes to the {desk} desk.",
+    ("It was left open.", "It was signed."),
+    "The box is {size}.",
+    ("The lift is slow today.", "Tea is at four.", "The door sticks.", "Please keep the hall clear.", "It may rain."),
+    {"desk": "Which desk?", "signed": "Is it signed?", "size": "How big?"},
+)
+BULLETIN = Wording(
+    "bulletins",
+    ("Bulletin of the day.", "Posted on the board.", "Heard at the gate."),
+    "Take this one to {desk}.",
+    ("Left open, they say.", "Signed, they say."),
+    "Size: {size}.",
+    ("The gate is shut.", "Rain at four.", "The hall is clear.", "No tea today.", "The box room is slow."),
+    {"desk": "Which desk now?", "signed": "Signed?", "size": "What size?"},
+)
+
+
+def solve(facts: dict[str, Any]) -> dict[str, Any]:
+    """The right answers."""
+    return {"desk": facts["desk"], "signed": facts["signed"], "size": SIZES.index(facts["size"])}
+
+
+def ceiling(question: str) -> float:
+    """The share of labels that are right: no model gets more of a question's labels on average."""
+    return 1 - NOISE[question]
+
+
+def generate_memos(draw: Draw, part: Part) -> Iterator[list[DataRecord]]:
+    """Memos without end."""
+    yield from _generate(draw, part, MEMO)
+
+
+def generate_bulletins(draw: Draw, part: Part) -> Iterator[list[DataRecord]]:
+    """Bulletins without end."""
+    yield from _generate(draw, part, BULLETIN)
+
+
+def _generate(draw: Draw, part: Part, wording: Wording) -> Iterator[list[DataRecord]]:
+    for identity in part.ids(wording.source):
+        offered = draw.sample(DESKS, OFFERED)
+        facts = {"desk": draw.pick(offered), "signed": draw.chance(0.5), "size": draw.pick(SIZES)}
+        labels = _noisy(draw, solve(facts), offered)
+        yield [
+            DataRecord.build(
+                {"note": _text(draw, wording, facts)},
+                _questions(wording, offered, labels),
+                id=identity,
+                source=wording.source,
+                facts=facts,
+            )
+        ]
+
+
+def _text(draw: Draw, wording: Wording, facts: dict[str, Any]) -> str:
+    telling = [
+        wording.desk.format(desk=facts["desk"]),
+        wording.signed[facts["signed"]],
+        wording.size.format(size=facts["size"]),
+    ]
+    return " ".join([draw.pick(wording.opening), *draw.shuffled([*telling, *draw.sample(wording.filler, 2)])])
+
+
+def _noisy(draw: Draw, right: dict[str, Any], offered: list[str]) -> dict[str, Any]:
+    """The answers as they are labelled: now and then another option, each of them as likely."""
+    options: dict[str, list[Any]] = {"desk": list(offered), "signed": [False, True], "size": [0, 1, 2]}
+    labels = {}
+    for name, answer in right.items():
+        others = [each for each in options[name] if each != answer]
+        labels[name] = draw.pick(others) if draw.chance(NOISE[name]) else answer
+    return labels
+
+
+def _questions(wording: Wording, offered: list[str], labels: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    def asked(name: str, kind: str, criteria: Any) -> dict[str, Any]:
+        return {
+            "type": kind,
+            "instructions": wording.questions[name],
+            "criteria": criteria,
+            "label": labels[name],
+            "src": f"{wording.source}_{name}",
+        }
+
+    return {
+        "desk": asked("desk", "choice", dict.fromkeys(offered)),
+        "signed": asked("signed", "noul", None),
+        "size": asked("size", "score", list(SIZES)),
+    }
