@@ -29,6 +29,7 @@ class Wording:
     source: str
     opening: tuple[str, ...]
     desk: str
+    """The name stands in quotation marks: after a blank a tokenizer would write it otherwise than as an option."""
     signed: tuple[str, str]
     size: str
     filler: tuple[str, ...]
@@ -38,7 +39,7 @@ class Wording:
 MEMO = Wording(
     "memos",
     ("A note from the front office.", "For the attention of all.", "This came in before noon."),
-    "It goes to the {desk} desk.",
+    'It goes to the "{desk}" desk.',
     ("It was left open.", "It was signed."),
     "The box is {size}.",
     ("The lift is slow today.", "Tea is at four.", "The door sticks.", "Please keep the hall clear.", "It may rain."),
@@ -47,7 +48,7 @@ MEMO = Wording(
 BULLETIN = Wording(
     "bulletins",
     ("Bulletin of the day.", "Posted on the board.", "Heard at the gate."),
-    "Take this one to {desk}.",
+    'Take this one to "{desk}".',
     ("Left open, they say.", "Signed, they say."),
     "Size: {size}.",
     ("The gate is shut.", "Rain at four.", "The hall is clear.", "No tea today.", "The box room is slow."),

@@ -35,6 +35,7 @@ class Progress:
     outcomes: list[Entry | None] = field(default_factory=list)
     done: int = 0
     shown: int = 0
+    """How many were done when that was last said."""
 
     @property
     def entries(self) -> list[Entry]:
@@ -83,7 +84,7 @@ class Reading:
             self._journal.take(sha256, record.meta.id) for sha256, record in zip(self._hashes, records, strict=True)
         ]
         progress.done = progress.recorded_before = len(progress.entries)
-        progress.shown = progress.done // PROGRESS_EVERY
+        progress.shown = progress.done
         if self._journal.attempt > 1:
             self._say(
                 f"resumed: attempt {self._journal.attempt}, {progress.done}/{progress.requested} records read before"
@@ -166,9 +167,9 @@ class Reading:
 
     def _show(self, *, last: bool = False) -> None:
         progress = self.progress
-        step = progress.done // PROGRESS_EVERY
-        if step > progress.shown or (last and progress.done % PROGRESS_EVERY):
-            progress.shown = step
+        due = progress.done // PROGRESS_EVERY > progress.shown // PROGRESS_EVERY
+        if due or (last and progress.done != progress.shown):
+            progress.shown = progress.done
             self._say(f"evaluated {progress.done}/{progress.requested}")
 
 
