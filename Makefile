@@ -14,10 +14,13 @@ export HF_HUB_OFFLINE = 1
 export HF_HUB_DISABLE_TELEMETRY = 1
 export TOKENIZERS_PARALLELISM = false
 
-.PHONY: demo test check format soak look clean
+.PHONY: demo demo-train test check format soak look clean
 
 demo: $(VENV)/.base
 	@$(RUN)/kevtui demo
+
+demo-train: $(VENV)/.train
+	@$(RUN)/python scripts/demo_train.py
 
 test: check
 	$(RUN)/python -m pytest
@@ -52,6 +55,10 @@ $(VENV)/.base: $(VENV)/.venv pyproject.toml constraints.txt
 $(VENV)/.torch: $(VENV)/.venv constraints.txt
 	$(RUN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
 	@touch $@
+
+$(VENV)/.train: $(VENV)/.torch pyproject.toml constraints.txt
+	$(PIP) -c constraints.txt -e '.[train]'
+	@touch $@ $(VENV)/.base
 
 $(VENV)/.dev: $(VENV)/.torch pyproject.toml constraints.txt
 	$(PIP) -c constraints.txt -e '.[dev]'

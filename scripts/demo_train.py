@@ -32,7 +32,7 @@ from kev.errors import KevError
 from kev.metrics import Rows, metric, rows_from_json, scored
 from kev.suite import open_suite
 
-QUESTIONS = {"desk": "choice", "signed": "yes or no", "size": "score"}
+QUESTIONS = {**dict.fromkeys(memos.PLACES, "choice"), "signed": "yes or no", "size": "score"}
 READS = {"memos": "what it was trained on", "bulletins": "never trained on"}
 STANDARD_ERRORS = 3
 """How far below the ceiling an accuracy may be: the share of right labels among a few hundred varies by itself."""

@@ -13,12 +13,14 @@ from kev.data.draw import Draw
 from kev.data.part import Part
 from kev.data.record import DataRecord
 
-DESKS = ("amber", "birch", "coral", "delta", "ember", "flint", "grove", "haven", "indigo", "jasper", "kestrel", "lotus")
+NAMES = ("amber", "birch", "coral", "delta", "ember", "flint", "grove", "haven")
+PLACES = ("desk", "room", "shelf")
+"""What a note names; a question about each offers one name that stands in the text and three that do not."""
+
 SIZES = ("small", "medium", "large")
 OFFERED = 4
-"""Desks that a question offers; one of them is named in the text."""
 
-NOISE = {"desk": 0.12, "signed": 0.10, "size": 0.08}
+NOISE = {"desk": 0.12, "room": 0.12, "shelf": 0.12, "signed": 0.10, "size": 0.08}
 """How often each label is another option than the right one."""
 
 
@@ -28,7 +30,7 @@ class Wording:
 
     source: str
     opening: tuple[str, ...]
-    desk: str
+    place: str
     """The name stands in quotation marks: after a blank a tokenizer would write it otherwise than as an option."""
     signed: tuple[str, str]
     size: str
@@ -39,26 +41,33 @@ class Wording:
 MEMO = Wording(
     "memos",
     ("A note from the front office.", "For the attention of all.", "This came in before noon."),
-    'It goes to the "{desk}" desk.',
+    'The {place} is "{name}".',
     ("It was left open.", "It was signed."),
     "The box is {size}.",
     ("The lift is slow today.", "Tea is at four.", "The door sticks.", "Please keep the hall clear.", "It may rain."),
-    {"desk": "Which desk?", "signed": "Is it signed?", "size": "How big?"},
+    {
+        "desk": "Which desk?",
+        "room": "Which room?",
+        "shelf": "Which shelf?",
+        "signed": "Is it signed?",
+        "size": "How big?",
+    },
 )
 BULLETIN = Wording(
     "bulletins",
     ("Bulletin of the day.", "Posted on the board.", "Heard at the gate."),
-    'Take this one to "{desk}".',
+    'At {place} "{name}".',
     ("Left open, they say.", "Signed, they say."),
     "Size: {size}.",
     ("The gate is shut.", "Rain at four.", "The hall is clear.", "No tea today.", "The box room is slow."),
-    {"desk": "Which desk now?", "signed": "Signed?", "size": "What size?"},
+    {"desk": "Desk now?", "room": "Room now?", "shelf": "Shelf now?", "signed": "Signed?", "size": "What size?"},
 )
 
 
 def solve(facts: dict[str, Any]) -> dict[str, Any]:
     """The right answers."""
-    return {"desk": facts["desk"], "signed": facts["signed"], "size": SIZES.index(facts["size"])}
+    places = {place: facts[place] for place in PLACES}
+    return {**places, "signed": facts["signed"], "size": SIZES.index(facts["size"])}
 
 
 def ceiling(question: str) -> float:
@@ -78,8 +87,10 @@ def generate_bulletins(draw: Draw, part: Part) -> Iterator[list[DataRecord]]:
 
 def _generate(draw: Draw, part: Part, wording: Wording) -> Iterator[list[DataRecord]]:
     for identity in part.ids(wording.source):
-        offered = draw.sample(DESKS, OFFERED)
-        facts = {"desk": draw.pick(offered), "signed": draw.chance(0.5), "size": draw.pick(SIZES)}
+        names = draw.shuffled(NAMES)
+        named, others = dict(zip(PLACES, names, strict=False)), names[len(PLACES) :]
+        facts = {**named, "signed": draw.chance(0.5), "size": draw.pick(SIZES)}
+        offered = {place: draw.shuffled([name, *draw.sample(others, OFFERED - 1)]) for place, name in named.items()}
         labels = _noisy(draw, solve(facts), offered)
         yield [
             DataRecord.build(
@@ -94,16 +105,16 @@ def _generate(draw: Draw, part: Part, wording: Wording) -> Iterator[list[DataRec
 
 def _text(draw: Draw, wording: Wording, facts: dict[str, Any]) -> str:
     telling = [
-        wording.desk.format(desk=facts["desk"]),
+        *(wording.place.format(place=place, name=facts[place]) for place in PLACES),
         wording.signed[facts["signed"]],
         wording.size.format(size=facts["size"]),
     ]
     return " ".join([draw.pick(wording.opening), *draw.shuffled([*telling, *draw.sample(wording.filler, 2)])])
 
 
-def _noisy(draw: Draw, right: dict[str, Any], offered: list[str]) -> dict[str, Any]:
+def _noisy(draw: Draw, right: dict[str, Any], offered: dict[str, list[str]]) -> dict[str, Any]:
     """The answers as they are labelled: now and then another option, each of them as likely."""
-    options: dict[str, list[Any]] = {"desk": list(offered), "signed": [False, True], "size": [0, 1, 2]}
+    options: dict[str, list[Any]] = {**offered, "signed": [False, True], "size": [0, 1, 2]}
     labels = {}
     for name, answer in right.items():
         others = [each for each in options[name] if each != answer]
@@ -111,7 +122,7 @@ def _noisy(draw: Draw, right: dict[str, Any], offered: list[str]) -> dict[str, A
     return labels
 
 
-def _questions(wording: Wording, offered: list[str], labels: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _questions(wording: Wording, offered: dict[str, list[str]], labels: dict[str, Any]) -> dict[str, dict[str, Any]]:
     def asked(name: str, kind: str, criteria: Any) -> dict[str, Any]:
         return {
             "type": kind,
@@ -122,7 +133,7 @@ def _questions(wording: Wording, offered: list[str], labels: dict[str, Any]) -> 
         }
 
     return {
-        "desk": asked("desk", "choice", dict.fromkeys(offered)),
+        **{place: asked(place, "choice", dict.fromkeys(names)) for place, names in offered.items()},
         "signed": asked("signed", "noul", None),
         "size": asked("size", "score", list(SIZES)),
     }
