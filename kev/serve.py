@@ -11,8 +11,11 @@ import argparse
 import ipaddress
 import os
 import socket
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from kev.checkpoint import HEAD
 from kev.console import run
 from kev.errors import KevError, Refused, UsageError
 from kev.predictors.local import Scorer
@@ -73,6 +76,12 @@ def serve(scorer: Scorer, settings: Any, listening: socket.socket) -> None:
     uvicorn.Server(config).run(sockets=[listening])
 
 
+def release_date(checkpoint: Path) -> str | None:
+    """The day a checkpoint was written, in UTC; None where its time is one that archives set, in 1970 or 1980."""
+    written = datetime.fromtimestamp((checkpoint / HEAD).stat().st_mtime, UTC)
+    return written.date().isoformat() if written.year >= 2000 else None
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command line. Returns 0 after a clean stop, 1 for a failure in one line."""
     parser = argparse.ArgumentParser(
@@ -107,7 +116,10 @@ def _serve(given: argparse.Namespace) -> int:
         scorer = CheckpointScorer(
             given.run, device=given.device, dtype=given.dtype, temperature=given.temperature, serving=True
         )
-        settings = Settings(given.run, token, date_facts=given.date_facts, max_state_tokens=scorer.max_state)
+        settings = Settings(
+            given.run, token, date_facts=given.date_facts, max_state_tokens=scorer.max_state,
+            release_date=release_date(scorer.directory),
+        )  # fmt: skip
         address, port = listening.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         print(f"serving {visible(given.run)} at T = {scorer.temperature:g} on http://{shown}:{port}", flush=True)

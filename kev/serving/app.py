@@ -51,6 +51,8 @@ class Settings:
     max_body_bytes: int = MAX_BODY_BYTES
     date_facts: bool = False
     max_state_tokens: int | None = None
+    release_date: str | None = None
+    """An ISO date, which the API's own client asks for."""
 
 
 class Refusal(Exception):
@@ -107,7 +109,7 @@ class _Routes:
         environment = said.get("environment") or {}
         card = {
             "description": "Typed decisions: one state, any number of questions, a distribution for each.",
-            "release_date": None,
+            "release_date": self._settings.release_date,
             "run": self._settings.run,
             "device": environment.get("device"),
             "backend": environment.get("backend"),
