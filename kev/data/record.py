@@ -42,7 +42,9 @@ class Asked(Record):
         if self.type == "score":
             return [render(level) for level in self.criteria]
         names = ["no", "yes"] if self.type == "noul" else self.keys
-        described = [render((self.criteria or {}).get(key)) for key in self.keys]
+        # A yes-or-no question needs no descriptions; older suites hold other things in their place.
+        texts = self.criteria if isinstance(self.criteria, dict) else {}
+        described = [render(texts.get(key)) for key in self.keys]
         return [f"{name}: {text}" if text else name for name, text in zip(names, described, strict=True)]
 
 

@@ -223,6 +223,14 @@ def test_a_bad_line_is_named_and_nothing_is_written(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_yes_or_no_question_is_read_whatever_stands_for_its_descriptions(tmp_path: Path) -> None:
+    question = {"type": "noul", "instructions": "?", "label": False}
+    lines = [{"state": "s", "questions": {"q": question | {"criteria": each}}} for each in (None, {}, "is it", ["x"])]
+    (tmp_path / "odd.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    records = select_file(tmp_path / "odd.jsonl").records
+    assert [record.questions["q"].options for record in records] == [["no", "yes"]] * 4
+
+
 def test_an_empty_file_is_no_data(tmp_path: Path) -> None:
     (tmp_path / "none.jsonl").write_bytes(b"\n\n")
     with pytest.raises(DamagedFile, match="no records"):
