@@ -1,6 +1,5 @@
 """A trial: training, in-trial scoring, gates, and the files that say what came of it.
 
-corpus       which records a configuration trains on
 provenance   what a trial's figures depend on, and whether it may be continued or scored again
 scoring      the in-trial reads: calibration, development, transfer
 gates        what a trial must pass to be worth a look; it decides nothing

@@ -15,8 +15,8 @@ from kev.records.plan import TrialConfig
 from kev.records.result import Result
 from kev.suite import Suite
 from kev.text import shorten, visible
+from kev.train.mix import trial_records
 from kev.trial import provenance
-from kev.trial.corpus import training_records
 from kev.trial.gates import gates_of
 from kev.trial.scoring import OpenScorer, Scored, score_trial
 
@@ -76,7 +76,9 @@ def run_trial(job: TrialJob, tools: Tools, *, resume: bool = False) -> dict[str,
         )
     began = tools.clock.monotonic()
     config = TrialConfig.model_validate(dict(job.config)) if job.checkpoint is None else None
-    records = training_records(config, job.suite, job.root) if config is not None and not _is_trained(job) else []
+    records = trial_records(config, job.suite, job.root) if config is not None and not _is_trained(job) else []
+    if config is not None and not _is_trained(job) and not records:
+        raise Refused(f"{job.directory}: the plan leaves no record to train on")
     found = _provenance(job, tools, resume=resume)
     try:
         if config is not None and not _is_trained(job):

@@ -11,8 +11,8 @@ from kev.document import read_value
 from kev.errors import DamagedFile, KevError, NotFound, Refused, UsageError
 from kev.records.plan import TrialConfig, plan_problems
 from kev.suite import Suite
+from kev.train.mix import trial_records
 from kev.trial import provenance
-from kev.trial.corpus import training_records
 from kev.trial.job import CHECKPOINT, FAILED, RESULT, Tools, TrialJob, run_trial
 from kev.trial.ranking import RESULTS, Ranked, aggregate, note_failure
 
@@ -104,7 +104,7 @@ def describe(job: TrialJob, count: Callable[[TrialJob], int] | None = None) -> s
     if job.checkpoint is not None:
         return f"{job.id}: score {job.checkpoint}"
     config = TrialConfig.model_validate(dict(job.config))
-    records = count(job) if count is not None else len(training_records(config, job.suite, job.root))
+    records = count(job) if count is not None else len(trial_records(config, job.suite, job.root))
     per_step = config.batch * config.accum
     steps = config.epochs * -(-records // per_step)
     steps = min(steps, config.max_steps or steps)

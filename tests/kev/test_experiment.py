@@ -25,7 +25,7 @@ from kev.records.plan import TrialConfig
 from kev.records.provenance import Provenance
 from kev.records.result import Result
 from kev.suite import Suite, open_suite
-from kev.trial.corpus import training_records
+from kev.train.mix import trial_records
 from kev.trial.gates import gates_against, gates_of
 from kev.trial.job import Tools, TrialJob, run_trial
 from kev.trial.provenance import config_sha256
@@ -249,7 +249,7 @@ def test_isolation_is_held_to_the_tolerance_of_the_type_it_was_computed_in(
     leak: float, dtype: str, passes: bool
 ) -> None:
     records = select_partition(suite("decision-v1"), "development").records
-    model = fit(training_records(TrialConfig.model_validate(CONFIG), suite("decision-v1"), ROOT))
+    model = fit(trial_records(TrialConfig.model_validate(CONFIG), suite("decision-v1"), ROOT))
     check = check_mechanism(LocalPredictor(LeakyScorer(model, leak=leak), batch=1), records, dtype)
     assert check.n == 8 and check.passed == passes
     assert check.tolerance == TOLERANCES.get(dtype, TOLERANCES["fp32"])
@@ -390,9 +390,9 @@ def test_a_damaged_result_hides_no_other_trial(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "says"),
     [
-        ({"synthetic_repeat": 2}, "synthetic_repeat"),
         ({"train_sources": "elsewhere"}, "no record to train on"),
-        ({"data": "evals/transfer-v1/development.jsonl"}, "keeps it for evaluation"),
+        ({"replay": 5000, "data": "evals/skills-v1/train.jsonl"}, "replay asks for 5,000"),
+        ({"data": "evals/transfer-v1/development.jsonl"}, "be trained on"),
         ({"data": "evals/none.jsonl"}, "no such file"),
     ],
 )
@@ -402,16 +402,6 @@ def test_records_that_may_not_be_trained_on_are_refused_before_anything_is_writt
     with pytest.raises(KevError, match=says):
         run_trial(job(tmp_path / "a", **config), tools())
     assert not (tmp_path / "a").exists()
-
-
-def test_a_delta_trains_on_its_data_and_replays_the_suite() -> None:
-    given = {**CONFIG, "data": "evals/skills-v1/train.jsonl", "replay": 30}
-    records = training_records(TrialConfig.model_validate(given), suite("decision-v1"), ROOT)
-    own = training_records(TrialConfig.model_validate({**given, "replay": 0}), suite("decision-v1"), ROOT)
-    assert len(records) == len(own) + 30
-    assert {record.meta.source for record in records[len(own) :]} <= {"policies", "tickets", "levels", "dates"}
-    again = training_records(TrialConfig.model_validate(given), suite("decision-v1"), ROOT)
-    assert [r.meta.id for r in records] == [r.meta.id for r in again]
 
 
 def test_a_plan_is_read_as_everywhere(tmp_path: Path) -> None:
