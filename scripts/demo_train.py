@@ -46,11 +46,12 @@ class NotShown(KevError):
 class Size:
     """How much is trained on and read."""
 
-    train: int = 2000
+    train: int = 1000
     held_out: int = 400
     epochs: int = 5
+    batch: int = 4
     max_steps: int = 0
-    save_every: int = 100
+    save_every: int = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class Demo:
             "weights_dtype": "bf16",
             "epochs": self.size.epochs,
             "lr": 1e-3,
-            "batch": 16,
+            "batch": self.size.batch,
             "accum": 1,
             "head_dim": 128,
             "p_none": 0,
@@ -193,7 +194,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="train a few steps only, and expect nothing of them")
     given = parser.parse_args(arguments)
     root = (given.out or Path(tempfile.mkdtemp(prefix="kev-demo-"))).resolve()
-    size = Size(200, 60, 1, 12) if given.quick else Size()
+    size = Size(200, 60, 1, max_steps=12) if given.quick else Size()
     return run(lambda: _run(root, size, quick=given.quick))
 
 

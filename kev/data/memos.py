@@ -26,7 +26,7 @@ NOISE = {"desk": 0.12, "room": 0.12, "shelf": 0.12, "signed": 0.10, "size": 0.08
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The sentences of one kind of note, and how its questions are put."""
+    """The sentences of one kind of note."""
 
     source: str
     opening: tuple[str, ...]
@@ -35,9 +35,15 @@ class Wording:
     signed: tuple[str, str]
     size: str
     filler: tuple[str, ...]
-    questions: dict[str, str]
 
 
+QUESTIONS = {
+    "desk": "Which desk?",
+    "room": "Which room?",
+    "shelf": "Which shelf?",
+    "signed": "Is it signed?",
+    "size": "How big?",
+}
 MEMO = Wording(
     "memos",
     ("A note from the front office.", "For the attention of all.", "This came in before noon."),
@@ -45,22 +51,14 @@ MEMO = Wording(
     ("It was left open.", "It was signed."),
     "The box is {size}.",
     ("The lift is slow today.", "Tea is at four.", "The door sticks.", "Please keep the hall clear.", "It may rain."),
-    {
-        "desk": "Which desk?",
-        "room": "Which room?",
-        "shelf": "Which shelf?",
-        "signed": "Is it signed?",
-        "size": "How big?",
-    },
 )
 BULLETIN = Wording(
     "bulletins",
     ("Bulletin of the day.", "Posted on the board.", "Heard at the gate."),
-    'At {place} "{name}".',
-    ("Left open, they say.", "Signed, they say."),
-    "Size: {size}.",
+    'Look for {place} "{name}".',
+    ("By now it was left open.", "By now it was signed."),
+    "Mind that the box is {size}.",
     ("The gate is shut.", "Rain at four.", "The hall is clear.", "No tea today.", "The box room is slow."),
-    {"desk": "Desk now?", "room": "Room now?", "shelf": "Shelf now?", "signed": "Signed?", "size": "What size?"},
 )
 
 
@@ -126,7 +124,7 @@ def _questions(wording: Wording, offered: dict[str, list[str]], labels: dict[str
     def asked(name: str, kind: str, criteria: Any) -> dict[str, Any]:
         return {
             "type": kind,
-            "instructions": wording.questions[name],
+            "instructions": QUESTIONS[name],
             "criteria": criteria,
             "label": labels[name],
             "src": f"{wording.source}_{name}",
