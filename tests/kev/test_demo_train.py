@@ -47,7 +47,7 @@ def script() -> ModuleType:
 def demo(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A trial that was killed with SIGKILL while it trained, and then gone on with to its result."""
     pytest.importorskip("torch")
-    made = script.Demo(tmp_path_factory.mktemp("demo"), script.Size(STEPS * 8, 40, 1, 8, STEPS, 8), print)
+    made = script.Demo(tmp_path_factory.mktemp("demo"), script.Size(STEPS * 8, 40, 1, 8, 1, STEPS, 8), print)
     made.prepare()
     command = [sys.executable, "-m", "kev.experiment", "--suite", str(made.suite("memos")), "--out", str(made.study),
                "--plan", str(made.root / "plan.json"), "--device", "cpu"]  # fmt: skip
