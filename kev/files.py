@@ -113,10 +113,11 @@ def remove_at_once(path: Path) -> None:
     remove_tree(hidden)
 
 
-def append(path: Path, data: bytes) -> None:
+def append(path: Path, data: bytes, *, cut_torn: bool = False) -> None:
     """Append `data`, which must end in a newline, under an exclusive lock.
 
-    A tail that an earlier kill left without its newline is closed first, so that a torn line spoils only itself.
+    A tail that an earlier kill left without its newline is closed first, so that a torn line spoils only itself; with
+    `cut_torn` it is removed, for files in which a line that was never acknowledged must not stay.
     If the device refuses part of `data`, the file is cut back to what it was and the OSError is raised.
     """
     if not data.endswith(b"\n"):
@@ -127,7 +128,11 @@ def append(path: Path, data: bytes) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            data = b"\n" + data
+            if cut_torn:
+                size = _end_of_last_line(descriptor, size)
+                os.ftruncate(descriptor, size)
+            else:
+                data = b"\n" + data
         try:
             _write_all(descriptor, data)
             os.fsync(descriptor)
@@ -278,6 +283,17 @@ def _flush_file(path: Path) -> None:
         os.close(descriptor)
 
 
+def _end_of_last_line(descriptor: int, size: int) -> int:
+    """Bytes up to and with the last newline."""
+    while size:
+        start = max(0, size - 65_536)
+        found = os.pread(descriptor, size - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        size = start
+    return 0
+
+
 def _flush_directory(directory: Path) -> None:
     # Without it the rename itself can be lost with the power; some network volumes refuse it, harmlessly.
     with suppress(OSError):
@@ -318,6 +334,16 @@ def read_bytes(path: Path, *, limit: int = MAX_JSON_BYTES) -> bytes:
         raise DamagedFile(path, _os_reason(error)) from None
     finally:
         os.close(descriptor)
+
+
+def list_names(directory: Path) -> list[str]:
+    """The names in a directory, sorted; none where there is no such directory. Raises DamagedFile."""
+    try:
+        return sorted(entry.name for entry in os.scandir(directory))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise DamagedFile(directory, _os_reason(error)) from None
 
 
 def read_json(path: Path, *, limit: int = MAX_JSON_BYTES) -> Any:

@@ -25,7 +25,7 @@ What happened goes to `runs/<session>-events.jsonl`, which is only ever appended
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -54,6 +54,8 @@ class Reading:
     at: datetime
     metered: Decimal
     source: str = ""
+    unseen: Decimal = Decimal(0)
+    """The most that the cycle before came to after its last reading, where this is the first of a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,9 @@ class Session:
         """Since the baseline, over all billing cycles; None while either end is unknown."""
         if self.baseline is None:
             return None
-        return budget.spent(self.baseline, [reading.metered for reading in self.readings])
+        known = budget.spent(self.baseline, [reading.metered for reading in self.readings])
+        unseen = sum((reading.unseen for reading in self.readings), Decimal(0))
+        return replace(known, usd=known.usd + unseen, carried=known.carried + unseen) if known and unseen else known
 
     @property
     def committed(self) -> budget.Committed:
@@ -174,7 +178,7 @@ def _from_state(path: Path, state: SessionState) -> Session:
         sample=state.sample,
         simulated=state.simulated,
         readings=_in_order(
-            _reading(path, f"readings.{number}.at", made.at, made.metered_usd, made.source or path.name)
+            _reading(path, f"readings.{number}.at", made.at, made.metered_usd, made.source, made.unseen_usd)
             for number, made in enumerate(state.readings)
         ),
         studies=tuple(_work(name, study) for name, study in state.studies.items()),
@@ -225,11 +229,13 @@ def _work(name: str, study: SessionStudy, running_bound: Decimal | None = None) 
     return Work(name, study.status, bound, study.calls, settled)
 
 
-def _reading(path: Path, where: str, at: str, metered: Decimal, source: str) -> Reading:
+def _reading(
+    path: Path, where: str, at: str, metered: Decimal, source: str | None = None, unseen: Decimal | None = None
+) -> Reading:
     instant = read_instant(at)
     if instant.at is None:
         raise DamagedFile(path, f"{where}: {at!r:.40} {instant.problem}")
-    return Reading(instant.at, metered, source)
+    return Reading(instant.at, metered, source or path.name, unseen or Decimal(0))
 
 
 def _in_order(readings: Iterable[Reading]) -> tuple[Reading, ...]:
@@ -253,12 +259,17 @@ def update_state(path: Path, change: Callable[[SessionState], SessionState]) -> 
     Raises NotFound, DamagedFile, or Refused for a state file of an earlier engine, which is only ever read.
     """
     with files.locked(lock_path(path), wait=True):
-        value = files.read_json(path)
-        if isinstance(value, dict) and "session" not in value and "night" in value:
-            raise Refused(f"{path}: written by an earlier engine; it is read, never changed")
-        changed = change(parse_record(path, value, SessionState))
-        files.write_atomic(path, files.dump_json(changed.to_json()))
-        return changed
+        return change_locked_state(path, change)
+
+
+def change_locked_state(path: Path, change: Callable[[SessionState], SessionState]) -> SessionState:
+    """As `update_state`, for a caller that holds the session's lock already."""
+    value = files.read_json(path)
+    if isinstance(value, dict) and "session" not in value and "night" in value:
+        raise Refused(f"{path}: written by an earlier engine; it is read, never changed")
+    changed = change(parse_record(path, value, SessionState))
+    files.write_atomic(path, files.dump_json(changed.to_json()))
+    return changed
 
 
 def lock_path(path: Path) -> Path:
@@ -266,9 +277,13 @@ def lock_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.lock")
 
 
-def with_reading(state: SessionState, at: datetime, metered: Decimal, source: str) -> SessionState:
+def with_reading(
+    state: SessionState, at: datetime, metered: Decimal, source: str, *,
+    billed: Decimal | None = None, unseen: Decimal | None = None,
+) -> SessionState:  # fmt: skip
     """`state` with one more reading of the meter."""
-    reading = SpendReading(at=utc_text(at), metered_usd=metered, source=source)
+    values = {"at": utc_text(at), "metered_usd": metered, "source": source, "billed_usd": billed, "unseen_usd": unseen}
+    reading = SpendReading.model_validate({key: value for key, value in values.items() if value is not None})
     return state.model_copy(update={"readings": [*state.readings, reading]})
 
 

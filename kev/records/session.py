@@ -17,6 +17,10 @@ class SpendReading(StrictRecord):
     """US dollars since the billing cycle began."""
     source: str | None = None
     """Where it comes from, such as `modal billing summary`."""
+    billed_usd: Charge | None = None
+    """What the provider says it will charge for the same cycle, credits taken off."""
+    unseen_usd: Charge | None = None
+    """At the first reading of a new cycle: the most that the old one came to after its last reading."""
 
 
 class SessionStudy(StrictRecord):

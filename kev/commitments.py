@@ -1,0 +1,120 @@
+"""What is out already: the most that everything unsettled can still cost, whoever started it.
+
+Three places know of work, and each unit is counted once, where it is known best: the ledger, spawn records that the
+ledger has no study for, and what the session's state lists besides. One that cannot be read makes nothing launchable:
+it may stand for running work.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from kev import files
+from kev.budget import MAX_READING_AGE, Account, Committed
+from kev.errors import NotFound
+from kev.ledger.units import Units
+from kev.meter import Meter
+from kev.records.base import read_record
+from kev.records.spawn import SpawnRecord
+from kev.records.watch import WatchRecord
+from kev.session import Session
+
+SPAWN_SUFFIX = ".spawn.json"
+WATCH_SUFFIX = ".watch.json"
+
+GIVEN_UP_UNREACHABLE = 60
+"""An earlier watcher called a trial failed after so many network failures, though it may still run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One row of the sum. None is work whose bound nobody knows."""
+
+    name: str
+    usd: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Commitments:
+    """Everything that is out, in rows."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def committed(self) -> Committed:
+        known = [part.usd for part in self.parts if part.usd is not None]
+        return Committed(sum(known, Decimal(0)), len(known) == len(self.parts))
+
+
+def commitments(
+    runs: Path, session: Session, units: Units, metered_at: float, *, own: Collection[str] = ()
+) -> Commitments:
+    """What is out besides the rest of the units `own`, given a meter that was read at `metered_at` (Unix seconds).
+
+    Raises DamagedFile for a spawn record that cannot be believed.
+    """
+    running = sum((unit.rest() for unit in units.open() if unit.id not in own), Decimal(0))
+    unseen = sum((unit.unseen(metered_at) for unit in units.by_id.values()), Decimal(0))
+    parts = [Part("running or reserved", running), Part("ended, perhaps not metered yet", unseen)]
+    listed = {unit.order.name for unit in units.by_id.values()}
+    for record in spawn_records(runs):
+        if record.name not in listed:
+            listed.add(record.name)
+            if not is_settled(runs, record):
+                parts.append(Part(record.name, record.bound_usd))
+    parts += [Part(work.name, work.bound) for work in (*session.studies, *session.reads)
+              if not work.settled and work.name not in listed]  # fmt: skip
+    return Commitments(tuple(parts))
+
+
+def spawn_records(runs: Path) -> Iterator[SpawnRecord]:
+    """Every spawn record. Raises DamagedFile for one that is empty, torn or of another shape."""
+    for name in files.list_names(runs):
+        if name.endswith(SPAWN_SUFFIX) and not name.startswith("."):
+            yield read_record(runs / name, SpawnRecord)
+
+
+def is_settled(runs: Path, record: SpawnRecord) -> bool:
+    """Whether a watcher saw every trial of a study end. Raises DamagedFile."""
+    try:
+        watched = read_record(runs / f"{record.name}{WATCH_SUFFIX}", WatchRecord).calls
+    except NotFound:
+        return False
+    return all(
+        label in watched
+        and watched[label].status in ("done", "failed", "cancelled")
+        and watched[label].transient < GIVEN_UP_UNREACHABLE
+        for label in record.calls
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The figures that a launch was held against."""
+
+    what: str
+    bound: Decimal
+    account: Account
+    meter: Meter
+    parts: tuple[Part, ...]
+
+    def lines(self) -> list[str]:
+        """The sum, a row a line, as it is printed before anything is spawned."""
+        account, meter = self.account, self.meter
+        word = "simulated " if meter.session.simulated else ""
+        spent = "unknown" if account.spent is None else f"${account.spent:.2f}"
+        rows = [f"  {part.name} {'unknown' if part.usd is None else f'${part.usd:.2f}'}" for part in self.parts]
+        headroom = account.headroom
+        return [
+            f"{self.what}: {word}bound ${self.bound:.2f}",
+            f"  authorization ${account.authorization:.2f} - reserve ${account.reserve:.2f}",
+            f"  spent {spent} ({meter.gap or f'metered ${meter.reading.metered:f}'}, read {meter.age_s:,.0f} s ago)",
+            *rows,
+            f"  headroom {'unknown' if headroom is None else f'${headroom:.2f}'}",
+            *([f"  {meter.note}"] if meter.note else []),
+        ]
+
+    def check(self) -> None:
+        """Raises Refused if the spend rule forbids it."""
+        self.account.check_launch(self.what, self.bound, reading_age_s=self.meter.age_s, limit_s=MAX_READING_AGE)

@@ -1,0 +1,259 @@
+"""The money gate: the only door to a provider's spawn.
+
+Whatever costs money passes here twice. `reserve` admits units under the spend rule and puts what they may cost on
+record; `start` spawns one attempt at a reserved unit. Both hold the session's lock from the reading of the meter until
+their decision is on disk:
+
+    spent since the baseline, over all billing cycles
+    + the most that everything unsettled can still cost
+    + the bound of what is asked for
+    >= authorization - reserve                              refuses
+"""
+
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from kev import control
+from kev.budget import Account
+from kev.clock import Clock
+from kev.commitments import Sum, commitments, spawn_records
+from kev.compute.errors import RemoteError, SpendLimitReached
+from kev.compute.protocol import CallRef, Compute
+from kev.errors import KevError, LockHeld, NotFound, Refused
+from kev.ledger.book import Ledger, NotRecorded, holding
+from kev.ledger.units import Unit, Units
+from kev.ledger.views import with_work
+from kev.meter import Meter, read_meter
+from kev.records.event import EventSeverity
+from kev.records.ledger import LedgerEvent, Order
+from kev.session import append_event, change_locked_state, events_path, lock_path, read_session
+
+LOCK_WAIT_S = 120.0
+"""Another launch holds the session's lock for as long as the meter takes to answer."""
+
+
+class AlreadyStarted(Refused):
+    """The unit is running, has run as often as it may, or is over: there is nothing to start."""
+
+
+@dataclass
+class Gate:
+    """The gate of one session, over one runs/ directory."""
+
+    state: Path
+    """The session's state file."""
+    ledger: Ledger
+    compute: Compute
+    clock: Clock
+    sleep: Callable[[float], Awaitable[None]]
+    say: Callable[[str], None] = print
+    who: str = ""
+    new_nonce: Callable[[], str] = field(default=lambda: secrets.token_hex(16))
+
+    async def read_meter(self) -> Meter:
+        """A reading for the record. Raises Refused where the spend is unknown."""
+        async with self.locked():
+            return await self._meter(self.ledger.read())
+
+    async def preview(self, what: str, wanted: Sequence[tuple[str, Order]]) -> Sum:
+        """The sum that `reserve` would hold `wanted` against. Takes a reading, and admits nothing."""
+        async with self.locked():
+            units = self.ledger.read()
+            return self._sum(what, _bound(units, wanted), units, await self._meter(units), [name for name, _ in wanted])
+
+    async def reserve(self, what: str, wanted: Sequence[tuple[str, Order]]) -> list[str]:
+        """Admit those of `wanted`, (unit id, order), that are not on record yet, all of them or none.
+
+        Returns their ids. Raises Refused with every figure, LockHeld, DamagedFile or NotRecorded.
+        """
+        control.check_may_start(self.state, what)
+        async with self.locked():
+            meter = await self._meter(self.ledger.read())
+            with self.ledger.writing() as book:
+                new = [(name, order) for name, order in wanted if _is_new(book.units, name)]
+                if not new:
+                    return []
+                self._check_names(book.units, new)
+                total = self._sum(what, _bound(book.units, new), book.units, meter, [name for name, _ in new])
+                self._decide(total)
+                at = self._now()
+                book.add(*(LedgerEvent(event="wanted", at=at, unit=name, order=order, who=self.who)
+                           for name, order in new))  # fmt: skip
+            with suppress(OSError):  # a view of the ledger, which is on disk; the next one to write it brings it up
+                change_locked_state(self.state, lambda old: with_work(old, self.ledger.read()))
+        self.note("admitted", f"bound ${total.bound:.2f}, headroom was ${total.account.headroom:.2f}", subject=what)
+        return [name for name, _ in new]
+
+    async def start(self, unit_id: str, **extra: Any) -> CallRef:
+        """Spawn one attempt at a reserved unit; `extra` goes into the payload of this attempt only.
+
+        Raises AlreadyStarted, Refused, LockHeld, DamagedFile or NotRecorded before anything was spawned, and a
+        RemoteError where the spawn failed: with `may_have_happened` the attempt stays pending.
+        """
+        async with self.locked():
+            meter = await self._meter(self.ledger.read())
+            with self.ledger.writing() as book:
+                unit = self._startable(book.units, unit_id)
+                bound = unit.order.attempt_usd * unit.attempts_left
+                self._decide(self._sum(unit_id, bound, book.units, meter, [unit_id]))
+                nonce, number = self.new_nonce(), len(unit.counted) + 1
+                book.add(LedgerEvent(event="intent", at=self._now(), unit=unit_id, nonce=nonce, who=self.who))
+                order = unit.order
+        return await self._spawn(unit_id, order, nonce, number, extra)
+
+    async def _spawn(self, unit_id: str, order: Order, nonce: str, number: int, extra: dict[str, Any]) -> CallRef:
+        payload = {**order.payload, **extra}
+        if order.kind == "trial":
+            payload |= {"nonce": nonce, "attempt": number}
+        run_id = f"{unit_id}#{number}"
+        try:
+            ref = await self.compute.spawn(
+                order.function, payload, run_id=run_id, gpu=order.gpu, timeout_s=order.timeout
+            )
+        except KevError as error:
+            if isinstance(error, RemoteError) and error.may_have_happened:
+                self.note("pending", f"whether it started is not known: {error}", subject=unit_id, severity="warning")
+                raise
+            self.settle_attempt(unit_id, nonce, "withdrawn", text=str(error))
+            self.note("refused", f"not started: {error}", subject=unit_id, severity="warning")
+            if isinstance(error, SpendLimitReached):
+                self._stop_spawns(str(error))
+            raise
+        with self.ledger.writing() as book:
+            book.add(LedgerEvent(event="call", at=self._now(), unit=unit_id, nonce=nonce, call=ref.id))
+        kind = "launch" if number == 1 else "continuation"
+        self.note(kind, f"attempt {number} of {order.attempts}: {ref.id}", subject=unit_id)
+        return ref
+
+    def settle_attempt(
+        self, unit_id: str, nonce: str, event: str, *, text: str = "", outcome: str | None = None,
+        call: str | None = None,
+    ) -> None:  # fmt: skip
+        """Put on record what became of an attempt."""
+        with self.ledger.writing() as book:
+            book.add(LedgerEvent(event=event, at=self._now(), unit=unit_id, nonce=nonce, outcome=outcome,
+                                 call=call, text=text or None))  # fmt: skip
+
+    @asynccontextmanager
+    async def locked(self) -> AsyncIterator[None]:
+        """Hold the session's lock. Raises LockHeld if it is not free within LOCK_WAIT_S, or NotRecorded."""
+        waited = 0.0
+        while True:
+            try:
+                manager = holding(lock_path(self.state))
+                manager.__enter__()
+                break
+            except LockHeld:
+                if waited >= LOCK_WAIT_S:
+                    raise
+            waited += 1.0
+            await self.sleep(1.0)
+        try:
+            yield
+        finally:
+            manager.__exit__(None, None, None)
+
+    def note(self, kind: str, text: str, *, subject: str = "", severity: EventSeverity = "info") -> None:
+        """Write to the session's journal. What was decided holds even where the disk takes no more lines."""
+        with suppress(OSError):
+            append_event(
+                events_path(self.state), self.clock.now(), kind, text, severity=severity, subject=subject,
+                who=self.who or None,
+            )  # fmt: skip
+
+    async def _meter(self, units: Units) -> Meter:
+        try:
+            meter = await read_meter(self.state, self.compute, self.clock, units)
+        except OSError as error:
+            raise NotRecorded(
+                f"{self.state}: cannot be written ({error.strerror or error}); nothing was started"
+            ) from None
+        if meter.fresh:
+            alarm = "billed is far above metered: " if meter.alarming else ""
+            self.note("reading", f"{alarm}{meter.gap}", severity="critical" if meter.alarming else "info")
+            if meter.alarming:
+                self.say(f"!!! {alarm}{meter.gap}")
+        return meter
+
+    def _sum(self, what: str, bound: Decimal, units: Units, meter: Meter, own: Sequence[str]) -> Sum:
+        session = meter.session
+        out = commitments(self.ledger.runs, session, units, meter.reading.at.timestamp(), own=own)
+        spent = session.spent
+        account = Account(session.authorization, session.reserve, spent.usd if spent else None, out.committed)
+        return Sum(what, bound, account, meter, out.parts)
+
+    def _decide(self, total: Sum) -> None:
+        try:
+            total.check()
+        except Refused as refusal:
+            self.note("refused", str(refusal), subject=total.what, severity="warning")
+            raise
+        for line in total.lines():
+            self.say(line)
+
+    def _startable(self, units: Units, unit_id: str) -> Unit:
+        unit = units.by_id.get(unit_id)
+        if unit is None:
+            raise NotFound(f"{unit_id}: never admitted; reserve it first")
+        control.check_may_start(self.state, unit_id, continues=bool(unit.counted))
+        if unit.settled or unit.cancelled_by:
+            raise AlreadyStarted(f"{unit_id}: is over ({unit.outcome or f'cancelled by {unit.cancelled_by}'})")
+        live = unit.live
+        if live is not None:
+            raise AlreadyStarted(
+                f"{unit_id}: has an attempt that may be running ({live.call or 'its call is not known'})"
+            )
+        if not unit.attempts_left:
+            raise AlreadyStarted(f"{unit_id}: had all of its {unit.order.attempts} attempts")
+        return unit
+
+    def _check_names(self, units: Units, new: Sequence[tuple[str, Order]]) -> None:
+        """Raises Refused for a study or a read that something else has been, or a second read of a test."""
+        studies = {record.name for record in spawn_records(self.ledger.runs)} - {
+            unit.order.name for unit in units.by_id.values()
+        }
+        asked: dict[str, str] = {}
+        for name, order in new:
+            if order.kind == "trial" and order.name in studies:
+                raise Refused(f"{name}: runs/{order.name}.spawn.json is there, and the ledger did not start it; "
+                              "a name is never used again")  # fmt: skip
+            if order.once is not None:
+                reader = units.reader_of(order.once)
+                other = reader.id if reader else asked.get(order.once)
+                if other not in (None, name):
+                    raise Refused(f"{name}: {order.once} is read once, and {other} has it")
+                asked[order.once] = name
+            if order.gateway_usd is not None:
+                _check_gateway(name, order.gateway_usd, units, self.state)
+
+    def _stop_spawns(self, reason: str) -> None:
+        control.set_control(self.state, "soft", who="the engine", at=self._now(), reason=reason)
+        self.note("paused", f"nothing new is started: {reason}", severity="critical")
+        self.say(f"!!! nothing new is started: {reason}; what runs is polled on")
+
+    def _now(self) -> float:
+        return self.clock.now().timestamp()
+
+
+def _is_new(units: Units, name: str) -> bool:
+    unit = units.by_id.get(name)
+    return unit is None or (unit.settled and not unit.counted)
+
+
+def _bound(units: Units, wanted: Sequence[tuple[str, Order]]) -> Decimal:
+    return sum((order.attempt_usd * order.attempts for name, order in wanted if _is_new(units, name)), Decimal(0))
+
+
+def _check_gateway(name: str, bound: Decimal, units: Units, state: Path) -> None:
+    session = read_session(state)
+    cap, spent = session.gateway_authorization, session.gateway_spent
+    if cap is None or spent is None:
+        raise Refused(f"{name}: what the AI gateway may spend, or has spent, is unknown; write both into {state.name}")
+    out = sum((unit.order.gateway_usd or Decimal(0) for unit in units.open()), Decimal(0))
+    if spent + out + bound >= cap:
+        raise Refused(f"{name}: gateway bound ${bound:f} + spent ${spent:f} + running ${out:f} is not below ${cap:f}")

@@ -1,0 +1,138 @@
+"""The ledger's file: read as a whole, added to under its lock, refused as soon as any of it cannot be believed.
+
+A crash can cut off the last line, which then was never acknowledged: nothing rests on it, and the next writer removes
+it. Every whole line was acknowledged: one that does not parse raises DamagedFile, and whoever spends reads it first.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+from pydantic import ValidationError
+
+from kev import files
+from kev.errors import DamagedFile, DamagedLine, KevError, NotFound
+from kev.ledger.units import Units
+from kev.records.base import reason_of
+from kev.records.ledger import EVENTS, LedgerEvent
+
+FILE_NAME = "ledger.jsonl"
+
+
+class NotRecorded(KevError):
+    """What must be on disk before anything is started could not be written."""
+
+
+@contextmanager
+def holding(lock: Path, *, wait: bool = False) -> Iterator[None]:
+    """`files.locked`, with a disk that takes nothing as NotRecorded."""
+    try:
+        manager = files.locked(lock, wait=wait)
+        manager.__enter__()
+    except OSError as error:
+        raise NotRecorded(f"{lock}: cannot be written ({error.strerror or error}); nothing was started") from None
+    try:
+        yield
+    finally:
+        manager.__exit__(None, None, None)
+
+
+class Ledger:
+    """The ledger of one runs/ directory."""
+
+    def __init__(self, runs: Path) -> None:
+        self.runs = runs
+        self.path = runs / FILE_NAME
+        self._data = b""
+        self._events: list[LedgerEvent] = []
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the last reading found a ledger."""
+        return bool(self._events)
+
+    def read(self) -> Units:
+        """What it holds; nothing where there is none yet. Raises DamagedFile."""
+        return self._fold()
+
+    @contextmanager
+    def writing(self) -> Iterator["Writer"]:
+        """Read, decide and write with nobody between. Raises DamagedFile, or NotRecorded if the disk takes nothing.
+
+        Never await inside: the lock is waited for without giving way.
+        """
+        with holding(self.path.with_name(f".{FILE_NAME}.lock"), wait=True):
+            yield Writer(self, self._fold())
+
+    def _fold(self) -> Units:
+        try:
+            data = files.read_bytes(self.path)
+        except NotFound:
+            self._data, self._events = b"", []
+            return Units()
+        units = Units()
+        for number, event in enumerate(self._parse(data), start=1):
+            problem = units.add(event)
+            if problem is not None:
+                raise DamagedLine(self.path, number, problem)
+        return units
+
+    def _parse(self, data: bytes) -> list[LedgerEvent]:
+        """The events of whole lines; what follows the last newline was never acknowledged."""
+        if not data.strip(b"\0 \r\n\t"):
+            raise DamagedFile(self.path, "empty, and a ledger never is: put it back from a copy; until then nothing "
+                              "is spent. runs/*.spawn.json and runs/*.read.json name every call",
+                              recoverable=files.find_recoverable(self.path))  # fmt: skip
+        known = self._events if data.startswith(self._data) else []
+        start = len(self._data) if known else 0
+        *lines, tail = data[start:].split(b"\n")
+        events = list(known)
+        for number, line in enumerate(lines, start=len(known) + 1):
+            event, reason = parse_event(line)
+            if event is None:
+                raise DamagedLine(self.path, number, reason)
+            events.append(event)
+        if not events or events[0].event != "opened":
+            raise DamagedLine(self.path, 1, "is not the beginning of a ledger")
+        self._data, self._events = data[: len(data) - len(tail)], events
+        return events
+
+
+class Writer:
+    """The ledger while its lock is held."""
+
+    def __init__(self, ledger: Ledger, units: Units) -> None:
+        self._ledger, self.units = ledger, units
+
+    def add(self, *events: LedgerEvent) -> None:
+        """Put events on disk, in one write. Raises NotRecorded if the disk did not take them."""
+        path = self._ledger.path
+        try:
+            if not self._ledger.is_begun:
+                # Whole or not at all: an empty ledger must mean that something went wrong.
+                files.create_exclusive(path, _line(LedgerEvent(event="opened", at=events[0].at, text="version 1")))
+            files.append(path, b"".join(_line(event) for event in events), cut_torn=True)
+        except OSError as error:
+            raise NotRecorded(f"{path}: cannot be written ({error.strerror or error}); nothing was started") from None
+        for event in events:
+            problem = self.units.add(event)
+            if problem is not None:
+                raise KevError(f"{path}: {problem}")
+
+
+def parse_event(line: bytes) -> tuple[LedgerEvent | None, str]:
+    """The event of a line, or None and the reason."""
+    try:
+        event = LedgerEvent.model_validate(orjson.loads(line))
+    except orjson.JSONDecodeError:
+        return None, "not JSON" if line.strip() else "blank"
+    except ValidationError as error:
+        return None, reason_of(error)
+    if event.event not in EVENTS:
+        return None, f"{event.event!r:.40} is no event that this version knows"
+    return event, ""
+
+
+def _line(event: LedgerEvent) -> bytes:
+    return files.dump_json_line(event.to_json())

@@ -1,0 +1,121 @@
+"""Reading the provider's meter into the session's state: what was spent, how old that is, and what it may not show.
+
+The meter is read while the session's lock is held, so that no two launches rest on one reading.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+from kev.budget import MAX_READING_AGE
+from kev.clock import Clock
+from kev.compute.errors import Throttled, Unavailable
+from kev.compute.protocol import Compute, CostSummary
+from kev.errors import Refused
+from kev.ledger.units import BILLING_LAG_S, Unit, Units
+from kev.session import Reading, Session, change_locked_state, parse_session, read_session, with_reading
+
+FRESH_S = 30.0
+"""A reading of this age is used again rather than asked for: trials of one study are spawned in a row."""
+
+GAP_ALARM = Decimal("1.25")
+"""Billed above metered by more than this factor is an alarm: then something costs money that the meter misses."""
+
+GAP_FLOOR = Decimal(1)
+"""Dollars below which a gap between the two is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """The newest reading and the session it is part of."""
+
+    session: Session
+    reading: Reading
+    age_s: float
+    billed: Decimal | None = None
+    note: str = ""
+    """Why an older reading stands in, where it does."""
+    fresh: bool = False
+    """Whether it was taken just now."""
+
+    @property
+    def gap(self) -> str:
+        """Metered and billed side by side; empty where the provider did not say what it bills."""
+        if self.billed is None:
+            return ""
+        difference = self.billed - self.reading.metered
+        return f"metered ${self.reading.metered:f}, billed ${self.billed:f}, gap ${difference:+f}"
+
+    @property
+    def alarming(self) -> bool:
+        return self.billed is not None and (
+            self.billed > self.reading.metered * GAP_ALARM and self.billed - self.reading.metered > GAP_FLOOR
+        )
+
+
+async def read_meter(state: Path, compute: Compute, clock: Clock, units: Units) -> Meter:
+    """The meter as it is now, appended to the session's state; the caller holds the session's lock.
+
+    A provider that cannot be reached leaves the last reading, for as long as that may be used. Raises Refused where
+    the spend is unknown, and what reading the state raises.
+    """
+    session = read_session(state)
+    last = session.readings[-1] if session.readings else None
+    now = clock.now()
+    age = (now - last.at).total_seconds() if last else None
+    if last is not None and age is not None and 0 <= age <= FRESH_S:
+        return Meter(session, last, age)
+    try:
+        summary = await compute.billing_summary()
+    except (Unavailable, Throttled) as error:
+        if last is None or age is None or not 0 <= age <= MAX_READING_AGE:
+            known = f"the last reading is {age:,.0f} s old" if age is not None else "there is no reading"
+            raise Refused(f"the spend is unknown: {error}; {known}, and {MAX_READING_AGE:,.0f} s are allowed") from None
+        return Meter(session, last, age, note=f"{error}; the last reading stands in")
+    check_summary(summary, session)
+    at = clock.now()
+    if last is not None and at <= last.at:
+        at = last.at + timedelta(milliseconds=1)  # the clock was set back; the order of readings is that of asking
+    unseen = _unseen_at_reset(session, last, summary.metered, at, units)
+    new = change_locked_state(state, lambda old: with_reading(
+        old, at, summary.metered, "billing summary", billed=summary.billed, unseen=unseen))  # fmt: skip
+    fresh = parse_session(state, new.to_json())
+    return Meter(fresh, fresh.readings[-1], 0.0, summary.billed, fresh=True)
+
+
+def check_summary(summary: CostSummary, session: Session) -> None:
+    """Raises Refused for an answer that is no reading of this session's meter."""
+    metered = summary.metered
+    if not isinstance(metered, Decimal) or not metered.is_finite() or metered < 0:
+        raise Refused(f"the spend is unknown: the billing answer says {str(metered)!r:.40}; nothing is launched on it")
+    if not summary.billed.is_finite() or summary.billed < 0:
+        raise Refused(f"the spend is unknown: the billing answer says it bills {str(summary.billed)!r:.40}")
+    if summary.simulated != session.simulated:
+        kinds = ("simulated", "real") if summary.simulated else ("real", "simulated")
+        raise Refused(f"{session.source}: the provider's money is {kinds[0]} and the session's is {kinds[1]}")
+
+
+def _unseen_at_reset(
+    session: Session, last: Reading | None, metered: Decimal, at: datetime, units: Units
+) -> Decimal | None:
+    """What may have been metered between the last reading and the end of its cycle; None if none has ended."""
+    before = last.metered if last is not None else session.baseline
+    if before is None or metered >= before:
+        return None
+    since = last.at if last is not None else datetime(1970, 1, 1, tzinfo=UTC)
+    return most_spent_between(units.by_id.values(), since.timestamp(), at.timestamp())
+
+
+def most_spent_between(units: Iterable[Unit], since: float, until: float) -> Decimal:
+    """The most that can have been metered in that time, with the meter's own delay."""
+    total = Decimal(0)
+    for unit in units:
+        for attempt in unit.counted:
+            end = until if attempt.ended_at is None else attempt.ended_at
+            seconds = min(end, until) - max(attempt.at, since - BILLING_LAG_S)
+            if end >= since - BILLING_LAG_S:
+                share = min(Decimal(1), Decimal(str(round(max(0.0, seconds) + 60.0, 3))) / unit.order.timeout)
+                total += unit.order.attempt_usd * share
+    return total

@@ -1,0 +1,73 @@
+"""`runs/ledger.jsonl`: everything that was asked of the provider, one event a line, only ever appended to.
+
+The first line is `opened`. What a unit may cost is reserved by `wanted`; an `intent` is on disk before its spawn:
+
+    wanted      the unit was admitted, and its order is this
+    intent      an attempt at it is about to be spawned
+    call        the attempt has this call: its spawn answered, or the call was found (`text` says how)
+    withdrawn   the provider refused the spawn and nothing was started; the attempt does not count
+    abandoned   nothing of the attempt is alive at the provider; it counts
+    ended       the call ended, with this outcome
+    settled     nothing more is spent on the unit
+    cancel      someone asked for the unit to be ended; it still counts until it is seen to have ended
+"""
+
+from typing import Any
+
+from kev.records.base import Charge, StrictRecord, UnixSeconds
+
+EVENTS = frozenset({"opened", "wanted", "intent", "call", "withdrawn", "abandoned", "ended", "settled", "cancel"})
+KINDS = frozenset({"trial", "read", "locked", "blend", "sources"})
+
+
+class Order(StrictRecord):
+    """What a unit is, in full: enough to spawn it, to continue it and to bring home what it made."""
+
+    kind: str
+    """One of KINDS."""
+    name: str
+    """The study, or the directory of a read under runs/."""
+    label: str | None = None
+    """Of a trial, `trial-0`."""
+    function: str
+    """The remote function."""
+    payload: dict[str, Any]
+    """Its argument, without what differs from attempt to attempt."""
+    gpu: str | None = None
+    timeout: int
+    """Seconds, per attempt."""
+    attempts: int = 1
+    """How many there may be in all."""
+    attempt_usd: Charge
+    """The most that one attempt can cost."""
+    remote: str
+    """Directory on the runs volume that it writes."""
+    local: str
+    """Where that comes to, relative to the root."""
+    lease: str | None = None
+    """`<study>/<NN>-<label>` of a trial that is held by a lease."""
+    once: str | None = None
+    """What may be read a single time, ever: checkpoint, suite and split of a test."""
+    study_usd: Charge | None = None
+    """The admission bound of the whole study, as its spawn record has it."""
+    app: str | None = None
+    gateway_usd: Charge | None = None
+    """What it may spend on the AI gateway besides, which has a cap of its own."""
+    session: str | None = None
+    round: int | None = None
+    arm: str | None = None
+    stage: str | None = None
+
+
+class LedgerEvent(StrictRecord):
+    """One line."""
+
+    event: str
+    at: UnixSeconds
+    unit: str = ""
+    nonce: str | None = None
+    order: Order | None = None
+    call: str | None = None
+    outcome: str | None = None
+    text: str | None = None
+    who: str | None = None

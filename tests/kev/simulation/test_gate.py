@@ -1,0 +1,364 @@
+"""The gate admits what stays below the authorization, on a fresh reading, and is the only door to a spawn."""
+
+import ast
+import asyncio
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_compute import EPOCH, Plan
+from lab import Lab, order
+
+from kev import control
+from kev.compute.errors import SpendLimitReached, Unavailable
+from kev.errors import DamagedFile, KevError, LockHeld, Refused
+from kev.files import locked
+from kev.gate import AlreadyStarted
+from kev.records.ledger import Order
+from kev.session import lock_path, read_session, update_state, with_reading
+
+REPOSITORY = Path(__file__).parents[3]
+ONE = "trial/r41-4b/trial-0"
+
+
+def two(usd: str) -> list[tuple[str, Order]]:
+    return [(f"trial/r41-4b/trial-{n}", order(label=f"trial-{n}", usd=usd)) for n in range(2)]
+
+
+async def reserve(lab: Lab, usd: str = "10", attempts: int = 1, name: str = "r41-4b") -> None:
+    await lab.gate.reserve(name, [(f"trial/{name}/trial-0", order(name=name, usd=usd, attempts=attempts))])
+
+
+async def test_just_below_what_the_study_needs_is_refused_with_the_sum_and_just_above_is_launched(lab: Lab) -> None:
+    with pytest.raises(Refused, match=r"bound \$90\.00 is not below the headroom \$90\.00 .*authorization \$100"):
+        await lab.gate.reserve("r41-4b", two("45.00"))
+    assert lab.gate.ledger.read().by_id == {}
+    await lab.gate.reserve("r41-4b", two("44.99"))
+    assert len(lab.gate.ledger.read().by_id) == 2
+    assert any("simulated bound $89.98" in line for line in lab.said)
+    assert any("authorization $100.00 - reserve $10.00" in line for line in lab.said)
+
+
+async def test_what_is_reserved_and_not_started_counts_and_so_do_all_its_attempts(lab: Lab) -> None:
+    await reserve(lab, "20", attempts=3)
+    with pytest.raises(Refused, match=r"committed \$60"):
+        await reserve(lab, "30", name="r42-4b")
+    await reserve(lab, "29.99", name="r42-4b")
+
+
+async def test_what_was_spent_counts_before_the_meter_shows_it(lab: Lab) -> None:
+    lab.compute.lag = 1800
+    lab.compute.plan = lambda *_: Plan(seconds=3600)
+    lab.compute.hourly = lambda *_: Decimal(80)
+    await reserve(lab, "80")
+    await lab.gate.start(ONE)
+    attempt = lab.gate.ledger.read().by_id[ONE].attempts[0]
+    lab.clock.time = 3600
+    lab.gate.settle_attempt(ONE, attempt.nonce, "ended", outcome="failed")
+    with lab.gate.ledger.writing() as book:
+        from kev.records.ledger import LedgerEvent
+
+        book.add(LedgerEvent(event="settled", at=lab.clock.now().timestamp(), unit=ONE, outcome="failed"))
+    assert lab.compute.metered() == 540
+    with pytest.raises(Refused, match="headroom"):
+        await reserve(lab, "10", name="r42-4b")
+    lab.clock.time = 3600 * 3
+    await reserve(lab, "9.99", name="r42-4b")
+
+
+async def test_a_failed_attempt_is_charged(lab: Lab) -> None:
+    lab.compute.hourly = lambda *_: Decimal(50)
+    await reserve(lab, "50")
+    await lab.gate.start(ONE)
+    lab.clock.time = 100_000
+    await lab.gate.read_meter()
+    spent = read_session(lab.state).spent
+    assert spent is not None
+    assert round(spent.usd, 2) == Decimal("8.33")  # ten minutes
+
+
+async def test_a_new_billing_cycle_gives_nothing_back(lab: Lab) -> None:
+    lab.compute.hourly = lambda *_: Decimal(60)
+    lab.compute.plan = lambda *_: Plan(seconds=3600)
+    await reserve(lab, "60")
+    await lab.gate.start(ONE)
+    await lab.gate.read_meter()
+    lab.clock.time = 4000
+    lab.compute.cycle_starts.append(3900.0)  # the trial is over, and the new meter shows 0
+    await lab.gate.read_meter()
+    spent = read_session(lab.state).spent
+    assert spent is not None
+    assert spent.resets == 1
+    assert spent.usd >= 60
+
+
+@pytest.mark.parametrize("answer", [Decimal("NaN"), Decimal("Infinity"), Decimal(-1), None, "512.4", [512]])
+async def test_an_answer_that_is_no_amount_means_that_nothing_is_launched(lab: Lab, answer: Any) -> None:
+    await lab.gate.read_meter()
+    lab.clock.time = 60
+    lab.compute.metered_override = answer
+    with pytest.raises(Refused, match="spend is unknown"):
+        await reserve(lab)
+
+
+async def test_a_meter_that_falls_to_zero_is_a_new_cycle_and_never_headroom(lab: Lab) -> None:
+    lab.compute.before = Decimal("560")
+    await lab.gate.read_meter()
+    lab.clock.time = 60
+    lab.compute.metered_override = Decimal(0)
+    with pytest.raises(Refused, match="spent \\$60"):
+        await reserve(lab, "30")
+
+
+async def test_an_old_reading_is_not_used_and_a_fresh_one_lifts_the_refusal(lab: Lab) -> None:
+    await lab.gate.read_meter()
+
+    async def away(_: str) -> str:
+        return "unavailable"
+
+    lab.compute.point = away
+    lab.clock.time = 900
+    await reserve(lab)
+    lab.clock.time = 901
+    with pytest.raises(Refused, match=r"901 s old, and 900 s are allowed"):
+        await reserve(lab, name="r42-4b")
+    lab.compute.point = None
+    await reserve(lab, name="r42-4b")
+
+
+async def test_every_reading_is_on_record_with_its_utc_time_and_what_is_billed(lab: Lab) -> None:
+    lab.compute.billed_factor = Decimal("0.5")
+    await lab.gate.read_meter()
+    lab.clock.time = 100
+    meter = await lab.gate.read_meter()
+    assert [reading.at - EPOCH for reading in read_session(lab.state).readings] == [
+        timedelta(0),
+        timedelta(seconds=100),
+    ]
+    assert meter.gap == "metered $500, billed $250.0, gap $-250.0"
+    assert not meter.alarming
+
+
+async def test_a_bill_far_above_the_meter_is_an_alarm(lab: Lab) -> None:
+    lab.compute.billed_factor = Decimal("16.8")
+    await lab.gate.read_meter()
+    assert any(line.startswith("!!! billed is far above metered") for line in lab.said)
+    assert '"severity": "critical"' in (lab.runs / "night-events.jsonl").read_text()
+
+
+async def test_a_clock_that_was_set_back_does_not_reorder_the_readings(lab: Lab) -> None:
+    await lab.gate.read_meter()
+    lab.clock.skew = -3600
+    lab.compute.metered_override = Decimal(510)
+    await lab.gate.read_meter()
+    assert [reading.metered for reading in read_session(lab.state).readings] == [500, 510]
+
+
+async def test_simulated_and_real_money_are_never_taken_for_each_other(lab: Lab) -> None:
+    update_state(lab.state, lambda state: state.model_copy(update={"simulated": False}))
+    with pytest.raises(Refused, match="provider's money is simulated and the session's is real"):
+        await reserve(lab)
+
+
+async def test_the_intent_is_on_disk_before_the_spawn(lab: Lab) -> None:
+    seen: list[str] = []
+
+    async def look(name: str) -> str:
+        if name == "spawn":
+            seen.extend(
+                attempt.nonce for attempt in lab.new_gate().ledger.read().by_id[ONE].attempts if attempt.pending
+            )
+        return "ok"
+
+    lab.compute.point = look
+    await reserve(lab)
+    await lab.gate.start(ONE)
+    (call,) = lab.compute.calls.values()
+    assert seen == [call.payload["nonce"]]
+    assert call.run_id == f"{ONE}#1"
+
+
+async def test_a_lost_reply_leaves_the_attempt_pending_and_nothing_is_spawned_again(lab: Lab) -> None:
+    async def lose(name: str) -> str:
+        return "lost" if name == "spawned" else "ok"
+
+    lab.compute.point = lose
+    await reserve(lab, attempts=3)
+    with pytest.raises(Unavailable):
+        await lab.gate.start(ONE)
+    lab.compute.point = None
+    with pytest.raises(AlreadyStarted, match="its call is not known"):
+        await lab.new_gate().start(ONE)
+    assert len(lab.compute.calls) == 1
+
+
+async def test_a_refused_spawn_counts_as_no_attempt(lab: Lab) -> None:
+    lab.compute.deployed = False
+    await reserve(lab)
+    with pytest.raises(KevError, match="no such app"):
+        await lab.gate.start(ONE)
+    lab.compute.deployed = True
+    await lab.gate.start(ONE)
+    assert list(lab.compute.calls) == ["fc-0000"]
+
+
+async def test_the_spend_limit_stops_new_spawns_with_one_line_until_someone_lifts_it(lab: Lab) -> None:
+    async def limit(name: str) -> str:
+        return "limit" if name == "spawn" else "ok"
+
+    lab.compute.point = limit
+    await reserve(lab)
+    with pytest.raises(SpendLimitReached):
+        await lab.gate.start(ONE)
+    lab.compute.point = None
+    for _ in range(3):
+        with pytest.raises(Refused, match="workspace has reached its spend limit"):
+            await lab.gate.start(ONE)
+    assert sum(line.startswith("!!!") for line in lab.said) == 1
+    control.set_control(lab.state, "running", who="Ada", at=0, reason="")
+    await lab.gate.start(ONE)
+
+
+async def test_two_operators_at_once_start_one_attempt(lab: Lab) -> None:
+    await reserve(lab, attempts=3)
+    results = await asyncio.gather(lab.gate.start(ONE), lab.new_gate().start(ONE), return_exceptions=True)
+    assert len(lab.compute.calls) == 1
+    assert sorted(type(result).__name__ for result in results) == ["AlreadyStarted", "CallRef"]
+
+
+async def test_two_operators_at_once_cannot_both_have_the_last_dollars(lab: Lab) -> None:
+    other = lab.new_gate()
+    results = await asyncio.gather(
+        reserve(lab, "50"),
+        other.reserve("r42", [("trial/r42/trial-0", order("r42", usd="50"))]),
+        return_exceptions=True,
+    )
+    assert sorted(type(result).__name__ for result in results) == ["NoneType", "Refused"]
+
+
+async def test_who_holds_the_session_is_waited_for_and_then_named(lab: Lab) -> None:
+    with locked(lock_path(lab.state)), pytest.raises(LockHeld, match="process"):
+        await reserve(lab)
+    assert lab.clock.time >= 120
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"null", b'{"name": "r40", "calls": {'])
+async def test_a_spawn_record_that_cannot_be_read_refuses_everything_and_stays(lab: Lab, content: bytes) -> None:
+    path = lab.runs / "r40.spawn.json"
+    path.write_bytes(content)
+    with pytest.raises(DamagedFile, match=r"r40\.spawn\.json"):
+        await reserve(lab)
+    assert path.read_bytes() == content
+    assert lab.compute.calls == {}
+
+
+async def test_the_complete_copy_of_a_damaged_record_is_named(lab: Lab) -> None:
+    (lab.runs / "r40.spawn.json").write_bytes(b"")
+    (lab.runs / ".r40.spawn.json.x1.tmp").write_text('{"name": "r40", "calls": {}}')
+    with pytest.raises(DamagedFile, match=r"a complete copy is in .*\.r40\.spawn\.json\.x1\.tmp"):
+        await reserve(lab)
+
+
+async def test_an_empty_session_state_is_damage_and_no_fresh_session(lab: Lab) -> None:
+    lab.state.write_bytes(b"")
+    with pytest.raises(DamagedFile, match="empty"):
+        await reserve(lab)
+    assert lab.state.read_bytes() == b""
+
+
+async def test_a_study_that_another_tool_launched_counts_until_its_watcher_saw_it_end(lab: Lab) -> None:
+    (lab.runs / "r40.spawn.json").write_text('{"name": "r40", "calls": {"trial-0": "fc-9"}, "bound_usd": 85.5}')
+    with pytest.raises(Refused, match=r"committed \$85\.5"):
+        await reserve(lab)
+    (lab.runs / "r40.watch.json").write_text('{"calls": {"trial-0": {"status": "failed", "transient": 60}}}')
+    with pytest.raises(Refused, match=r"committed \$85\.5"):
+        await reserve(lab)
+    (lab.runs / "r40.watch.json").write_text('{"calls": {"trial-0": {"status": "done", "launched": true}}}')
+    await reserve(lab)
+
+
+async def test_a_study_whose_bound_nobody_knows_refuses_everything(lab: Lab) -> None:
+    (lab.runs / "r40.spawn.json").write_text('{"name": "r40", "calls": {"trial-0": "fc-9"}}')
+    with pytest.raises(Refused, match="not fully known"):
+        await reserve(lab, "1")
+
+
+async def test_a_name_that_the_ledger_did_not_use_and_a_spawn_record_has_is_refused(lab: Lab) -> None:
+    (lab.runs / "r41-4b.spawn.json").write_text('{"name": "r41-4b", "calls": {}, "bound_usd": 1}')
+    with pytest.raises(Refused, match="a name is never used again"):
+        await reserve(lab)
+
+
+async def test_what_is_read_once_is_read_once_whatever_it_is_called(lab: Lab) -> None:
+    first, second = (order(kind="read", name=name, once="x|hard|test") for name in ("r41-a", "r41-b"))
+    await lab.gate.reserve("reads", [("read/r41-a", first)])
+    await lab.gate.start("read/r41-a")
+    with pytest.raises(Refused, match=r"x\|hard\|test is read once, and read/r41-a has it"):
+        await lab.gate.reserve("reads", [("read/r41-b", second)])
+    with pytest.raises(Refused, match="is read once"):
+        await lab.gate.reserve("reads", [("read/r41-c", order(kind="read", name="c", once="y")),
+                                         ("read/r41-d", order(kind="read", name="d", once="y"))])  # fmt: skip
+
+
+async def test_the_gateway_has_a_cap_of_its_own_and_an_unknown_one_refuses(lab: Lab) -> None:
+    read = order(kind="read", name="jev", gateway_usd=Decimal("0.5"))
+    with pytest.raises(Refused, match="gateway may spend, or has spent, is unknown"):
+        await lab.gate.reserve("jev", [("read/jev", read)])
+    gateway = {"authorization_usd": Decimal(1), "spent_usd": Decimal("0.5")}
+    update_state(lab.state, lambda state: type(state).model_validate(state.model_dump() | {"ai_gateway": gateway}))
+    with pytest.raises(Refused, match="gateway bound"):
+        await lab.gate.reserve("jev", [("read/jev", read)])
+
+
+async def test_every_decision_is_an_event(lab: Lab) -> None:
+    await reserve(lab)
+    await lab.gate.start(ONE)
+    with pytest.raises(Refused):
+        await reserve(lab, "99", name="r42")
+    assert lab.read_events() == ["reading", "admitted", "launch", "refused"]
+
+
+async def test_a_future_reading_does_not_admit(lab: Lab) -> None:
+    late = EPOCH + timedelta(days=1)
+    update_state(lab.state, lambda state: with_reading(state, late, Decimal(500), "by hand"))
+
+    async def away(_: str) -> str:
+        return "unavailable"
+
+    lab.compute.point = away
+    with pytest.raises(Refused, match="spend is unknown"):
+        await reserve(lab)
+
+
+ALLOWED = {"kev/gate.py"}
+THE_PROVIDER_ITSELF = ("kev/compute/", "kev/emulator/")
+
+
+def spawns(path: Path) -> list[int]:
+    tree = ast.parse(path.read_text())
+    return [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "spawn"]
+
+
+def test_no_other_module_reaches_a_providers_spawn() -> None:
+    found = {}
+    for package in ("kev", "kevtui"):
+        for path in (REPOSITORY / package).rglob("*.py"):
+            name = path.relative_to(REPOSITORY).as_posix()
+            if name.startswith(THE_PROVIDER_ITSELF):
+                continue
+            # The dashboard's sources have a `spawn(study)` of their own, which reads a spawn record.
+            lines = [] if package == "kevtui" and not _imports_compute(path) else spawns(path)
+            if lines:
+                found[name] = lines
+    assert set(found) == ALLOWED
+
+
+def _imports_compute(path: Path) -> bool:
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        if any(name.startswith(("kev.compute", "modal")) for name in names):
+            return True
+    return False
