@@ -89,6 +89,22 @@ class Gate:
         self.note("admitted", f"bound ${total.bound:.2f}, headroom was ${total.account.headroom:.2f}", subject=what)
         return [name for name, _ in new]
 
+    async def extend(self, unit_id: str) -> None:
+        """Allow a unit one more attempt than it was admitted for, under the same rule. Raises as `reserve` does."""
+        async with self.locked():
+            meter = await self._meter(self.ledger.read())
+            with self.ledger.writing() as book:
+                unit = book.units.by_id.get(unit_id)
+                if unit is None:
+                    raise NotFound(f"{unit_id}: is not in the ledger")
+                if unit.live is not None:
+                    raise AlreadyStarted(f"{unit_id}: has an attempt that may be running ({unit.live.call})")
+                self._decide(self._sum(unit_id, unit.order.attempt_usd, book.units, meter, []))
+                book.add(LedgerEvent(event="extended", at=self._now(), unit=unit_id, who=self.who))
+        self.note(
+            "extended", "one more attempt, beyond the bound of its admission", subject=unit_id, severity="warning"
+        )
+
     async def start(self, unit_id: str, **extra: Any) -> CallRef:
         """Spawn one attempt at a reserved unit; `extra` goes into the payload of this attempt only.
 

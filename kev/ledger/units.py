@@ -118,6 +118,10 @@ class Units:
             return f"{event.event} of {event.unit or 'nothing'}, which was never wanted"
         if event.event == "intent":
             return self._intend(unit, event)
+        if event.event == "extended":
+            unit.order = unit.order.model_copy(update={"attempts": unit.order.attempts + 1})
+            unit.settled_at, unit.outcome, unit.text, unit.cancelled_by = None, None, None, None
+            return None
         if event.event == "settled":
             unit.settled_at, unit.outcome, unit.text = float(event.at), event.outcome, event.text
             return None

@@ -3,6 +3,7 @@
 The first line is `opened`. What a unit may cost is reserved by `wanted`; an `intent` is on disk before its spawn:
 
     wanted      the unit was admitted, and its order is this
+    extended    a person allowed one more attempt, beyond the bound of its admission
     intent      an attempt at it is about to be spawned
     call        the attempt has this call: its spawn answered, or the call was found (`text` says how)
     withdrawn   the provider refused the spawn and nothing was started; the attempt does not count
@@ -16,7 +17,9 @@ from typing import Any
 
 from kev.records.base import Charge, StrictRecord, UnixSeconds
 
-EVENTS = frozenset({"opened", "wanted", "intent", "call", "withdrawn", "abandoned", "ended", "settled", "cancel"})
+EVENTS = frozenset(
+    {"opened", "wanted", "extended", "intent", "call", "withdrawn", "abandoned", "ended", "settled", "cancel"}
+)
 KINDS = frozenset({"trial", "read", "locked", "blend", "sources"})
 
 

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 
 from kev.console import run
-from kev.rounds import options, scaffold, validate
+from kev.rounds import cancel, launch, launch_reads, options, pause, pull, resume, scaffold, status, validate
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -16,9 +16,18 @@ def build_parser() -> argparse.ArgumentParser:
     add: list[tuple[str, str, Callable[[argparse.ArgumentParser], None], Command]] = [
         ("new", "draft a round's spec and section from an earlier one", scaffold.add_arguments, scaffold.new_command),
         ("validate", "say everything that is wrong with a spec", validate.add_arguments, validate.validate_command),
+        ("launch", "start every study of a round, once", launch.add_arguments, launch.launch_command),
+        ("launch-reads", "start the reads that arms still need", launch_reads.add_arguments,
+         launch_reads.launch_reads_command),
+        ("status", "say how every unit of a round stands", status.add_arguments, status.status_command),
+        ("pull", "bring home what a study or a read has written", pull.add_arguments, pull.pull_command),
+        ("resume", "continue a trial that a timeout ended", resume.add_arguments, resume.resume_command),
+        ("cancel", "end a trial or a read, on record", cancel.add_arguments, cancel.cancel_command),
+        ("pause", "start nothing new", pause.add_pause_arguments, pause.pause_command),
+        ("unpause", "let the session go on", pause.add_unpause_arguments, pause.unpause_command),
         ("readout", "compare every arm with its parent under the rule", options.add_readout_arguments, _readout),
         ("confirm", "decide a stage for the candidate, once", options.add_confirm_arguments, _confirm),
-    ]
+    ]  # fmt: skip
     for name, words, add_arguments, command in add:
         child = commands.add_parser(name, help=words, description=words)
         add_arguments(child)

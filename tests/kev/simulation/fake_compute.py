@@ -157,7 +157,7 @@ class FakeCompute:
         duplicate: bool = False,
     ) -> Call:  # fmt: skip
         """Begin a call."""
-        plan = self.plan(function, payload)
+        plan = Plan(seconds=1) if function == "remote_source_hashes" else self.plan(function, payload)
         started = self.clock.time + plan.queue
         call = Call(
             id=f"fc-{len(self.calls):04d}",
@@ -305,8 +305,8 @@ class FakeCompute:
                                                                             "refused" in call.result):  # fmt: skip
                 continue
             failed = isinstance(call.result, dict) and "failed" in call.result
-            if "study" in call.payload:
-                name = f"{call.payload['study']}/{call.payload['index']:02d}-trial-{call.payload['index']}"
+            name = trial_of(call.payload)
+            if name is not None:
                 found[f"{name}/{'failed.json' if failed else 'result.json'}"] = (
                     b'{"error": "x"}\n' if failed else b"{}\n"
                 )
@@ -318,5 +318,9 @@ class FakeCompute:
         return found
 
     def _trial_calls(self, trial: str) -> list[Call]:
-        return [call for call in self.calls.values() if "study" in call.payload
-                and f"{call.payload['study']}/{call.payload['index']:02d}-trial-{call.payload['index']}" == trial]  # fmt: skip
+        return [call for call in self.calls.values() if trial_of(call.payload) == trial]
+
+
+def trial_of(payload: JsonObject) -> str | None:
+    """`<study>/<NN>-<label>`, or None for what is no trial."""
+    return f"{payload['study']}/{payload['index']:02d}-trial-{payload['index']}" if "study" in payload else None

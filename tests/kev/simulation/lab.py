@@ -20,7 +20,8 @@ def order(name: str = "r41-4b", label: str = "trial-0", *, usd: str = "10", atte
     values: dict[str, Any] = {
         "kind": "trial", "name": name, "label": label, "function": "run_trial",
         "payload": {"study": name, "index": index}, "gpu": "H200", "timeout": 3600, "attempts": attempts,
-        "attempt_usd": Decimal(usd), "remote": f"{name}/{index:02d}-{label}", "local": f"runs/{name}/{index:02d}-{label}",
+        "attempt_usd": Decimal(usd), "remote": f"{name}/{index:02d}-{label}",
+        "local": f"runs/{name}/{index:02d}-{label}",
         "session": "night",
     }  # fmt: skip
     return Order.model_validate(values | more)

@@ -162,8 +162,8 @@ def test_a_spawn_record_that_cannot_be_read_is_not_written_over(tmp_path: Path) 
 
 
 def test_a_read_has_a_record_with_its_call(lab: Lab) -> None:
-    read = order(kind="read", name="r41-a-hard", function="run_bench",
-                 payload={"run": "/runs/x/checkpoint", "suite": "evals/hard", "name": "r41-a-hard", "flags": ""})  # fmt: skip
+    payload = {"run": "/runs/x/checkpoint", "suite": "evals/hard", "name": "r41-a-hard", "flags": ""}
+    read = order(kind="read", name="r41-a-hard", function="run_bench", payload=payload)
     add(lab.runs, event("wanted", order=read), event("intent", nonce="a"), event("call", nonce="a", call="fc-9"))
     write_views(lab.runs, Ledger(lab.runs).read())
     record = files.read_json(lab.runs / "r41-a-hard.read.json")

@@ -1,0 +1,161 @@
+"""What every command that touches remote work needs: the checkout, the session, the gate and the provider."""
+
+import argparse
+import asyncio
+import getpass
+import os
+import socket
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kev import files
+from kev.clock import Clock, SystemClock
+from kev.compute.protocol import Compute
+from kev.errors import KevError, NotFound, UsageError
+from kev.gate import Gate
+from kev.ledger.book import Ledger
+from kev.records.spec import RoundSpec
+from kev.rounds.specs import LoadedSpec, load_spec
+from kev.rounds.trial_orders import Provenance
+from kev.session import STATE_SUFFIX, read_session
+from kev.sources import digest, source_hashes
+
+RUNS_VOLUME = "kev-runs"
+LEASE_VOLUME = "kev-leases"
+DEFAULT_APP = "kev-research"
+STAGGER_S = 60.0
+
+Gather = Callable[[Sequence[Coroutine[Any, Any, Any]]], Awaitable[list[Any]]]
+
+
+async def gather(coroutines: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """Their results in order, asked for at once."""
+    return list(await asyncio.gather(*coroutines))
+
+
+@dataclass
+class Engine:
+    """The engine of one session over one checkout. Clock, sleep and gather are those of the process."""
+
+    root: Path
+    gate: Gate
+    count_claims: Callable[[str], Awaitable[tuple[int, bool]]]
+    """How often a trial (`<study>/<NN>-<label>`) was claimed, and whether the last claim has ended."""
+    provenance: Provenance = field(default_factory=Provenance)
+    gather: Gather = gather
+
+    @property
+    def runs(self) -> Path:
+        return self.root / "runs"
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.gate.ledger
+
+    @property
+    def compute(self) -> Compute:
+        return self.gate.compute
+
+    @property
+    def clock(self) -> Clock:
+        return self.gate.clock
+
+    def say(self, line: str) -> None:
+        self.gate.say(line)
+
+    def now(self) -> float:
+        """Unix seconds."""
+        return self.clock.now().timestamp()
+
+    def utc(self, seconds: float) -> datetime:
+        return datetime.fromtimestamp(seconds, UTC)
+
+
+def add_session_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that needs a session."""
+    parser.add_argument("spec", type=Path, metavar="SPEC", help="experiments/rounds/r<N>.json")
+    parser.add_argument("--root", type=Path, metavar="DIR", help="what the spec's paths are relative to")
+    parser.add_argument("--session", metavar="NAME", help="the session that pays, where runs/ holds several")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def find_state(runs: Path, name: str | None) -> Path:
+    """The state file of a session: of that name, or the only one there is.
+
+    Raises NotFound or UsageError, saying which there are.
+    """
+    name = name or os.environ.get("KEV_SESSION")
+    if name is not None:
+        path = runs / f"{name}{STATE_SUFFIX}"
+        if path.name not in files.list_names(runs):
+            raise NotFound(f"{path}: no such session")
+        return path
+    found = [entry for entry in files.list_names(runs) if entry.endswith(STATE_SUFFIX) and not entry.startswith(".")]
+    if not found:
+        raise NotFound(f"{runs}: no session; its state file says what may be spent, and nothing is launched without")
+    if len(found) > 1:
+        raise UsageError(f"{runs}: several sessions; name one with --session: "
+                         f"{', '.join(entry.removesuffix(STATE_SUFFIX) for entry in found)}")  # fmt: skip
+    return runs / found[0]
+
+
+def open_engine(loaded: LoadedSpec, session: str | None, say: Callable[[str], None]) -> Engine:
+    """The engine with the real provider, connected at first use."""
+    from kev.compute.client import ModalSettings
+    from kev.compute.modal_compute import ModalCompute
+
+    runs = loaded.root / "runs"
+    state = find_state(runs, session)
+    clock = SystemClock()
+    app = loaded.spec.app or os.environ.get("KEV_APP_NAME") or DEFAULT_APP
+    who = f"{getpass.getuser()}@{socket.gethostname()}"
+    gate = Gate(state, Ledger(runs), ModalCompute(ModalSettings(app=app), clock=clock), clock, asyncio.sleep, say, who)
+    provenance = Provenance(
+        digest(source_hashes(loaded.root)), os.environ.get("KEV_GIT_COMMIT"), read_session(state).name
+    )
+    return Engine(loaded.root, gate, _count_claims, provenance)
+
+
+async def _count_claims(trial: str) -> tuple[int, bool]:
+    from kev.compute.claims import DictClaims
+    from kev.compute.leases import CLAIMS_DICT, count_claims
+
+    def ask() -> tuple[int, bool]:
+        return count_claims(DictClaims(CLAIMS_DICT), trial)
+
+    return await asyncio.to_thread(ask)
+
+
+def run_engine(arguments: argparse.Namespace, work: Callable[[Engine, LoadedSpec], Coroutine[Any, Any, int]]) -> int:
+    """Load the spec, open the engine, do `work` and close it. Returns its exit code; raises KevError."""
+    loaded = load_spec(arguments.spec, arguments.root)
+    # With --json the output is one object, and what is said on the way goes beside it.
+    say = _to_stderr if arguments.json else print
+    engine = open_engine(loaded, arguments.session, say)
+
+    async def run() -> int:
+        try:
+            return await work(engine, loaded)
+        finally:
+            await engine.compute.aclose()
+
+    try:
+        return asyncio.run(run())
+    except OSError as error:
+        raise KevError(f"{error.filename or 'disk'}: {error.strerror or error}") from None
+
+
+def _to_stderr(line: str) -> None:
+    import sys
+
+    from kev.text import visible
+
+    print(visible(line), file=sys.stderr)
+
+
+def spec_units(spec: RoundSpec) -> set[str]:
+    """The studies of a round, by name."""
+    return set(spec.studies)

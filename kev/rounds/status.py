@@ -1,0 +1,68 @@
+"""`python -m kev.rounds status`: what the ledger holds of a round, unit by unit. Asks nobody and writes nothing."""
+
+import argparse
+import json
+from typing import Any
+
+from kev.control import read_control
+from kev.ledger.book import Ledger
+from kev.ledger.units import Unit
+from kev.rounds.engine import add_session_arguments, find_state
+from kev.rounds.specs import load_spec
+
+
+def describe(unit: Unit) -> dict[str, Any]:
+    """One unit as JSON values."""
+    attempt = unit.current
+    return {
+        "unit": unit.id,
+        "state": state_of(unit),
+        "call": attempt.call if attempt else None,
+        "attempt": len(unit.counted),
+        "attempts_allowed": unit.order.attempts,
+        "gpu": unit.order.gpu,
+        "timeout": unit.order.timeout,
+        "rest_usd": str(unit.rest()),
+        "at": attempt.at if attempt else None,
+        "text": unit.text or (attempt.text if attempt else None),
+    }
+
+
+def state_of(unit: Unit) -> str:
+    """One word: wanted, pending, running, stopping, or how the unit or its last attempt ended."""
+    if unit.outcome is not None:
+        return unit.outcome
+    live = unit.live
+    if live is None:
+        current = unit.current
+        return "wanted" if current is None else current.outcome or "ended"
+    if unit.cancelled_by is not None:
+        return "stopping"
+    return "pending" if live.pending else "running"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `status`."""
+    add_session_arguments(parser)
+
+
+def status_command(arguments: argparse.Namespace) -> int:
+    """Print the units of the round. Raises KevError."""
+    loaded = load_spec(arguments.spec, arguments.root)
+    runs = loaded.root / "runs"
+    units = [unit for unit in Ledger(runs).read().by_id.values()
+             if unit.order.round == loaded.spec.round and unit.order.kind != "sources"]  # fmt: skip
+    control = read_control(find_state(runs, arguments.session))
+    rows = [describe(unit) for unit in units]
+    if arguments.json:
+        value = {"round": loaded.spec.round, "mode": control.mode, "reason": control.reason, "units": rows}
+        print(json.dumps(value, indent=2))
+        return 0
+    for row in rows:
+        text = f" ({row['text']})" if row["text"] else ""
+        print(
+            f"{row['unit']}: {row['state']}, attempt {row['attempt']} of {row['attempts_allowed']}, "
+            f"{row['call'] or '-'}, ${float(row['rest_usd']):.2f} may still be spent{text}"
+        )
+    print(f"{len(rows)} units; the session is {control.mode}" + (f": {control.reason}" if control.reason else ""))
+    return 0

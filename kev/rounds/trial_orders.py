@@ -1,0 +1,104 @@
+"""The trials of a round as orders for the gate: one unit each, at what its study was admitted for."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
+from pathlib import Path
+from typing import Any
+
+from kev import budget
+from kev.document import read_value
+from kev.ledger.units import trial_id
+from kev.records.ledger import Order
+from kev.records.plan import is_full_weight
+from kev.records.spec import RoundSpec, Study
+
+Wanted = tuple[str, Order]
+"""A unit's id and its order."""
+
+MICRO = Decimal("0.000001")
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What every order says of where it comes from."""
+
+    sources: str = ""
+    """Digest of the launcher's sources; a container refuses another."""
+    commit: str | None = None
+    session: str | None = None
+
+
+def label_of(index: int) -> str:
+    """The label of a plan's trial, counted from 0."""
+    return f"trial-{index}"
+
+
+def directory_of(index: int) -> str:
+    """The directory of a plan's trial in its study."""
+    return f"{index:02d}-{label_of(index)}"
+
+
+def trial_function(gpu: str, full_weight: bool) -> str:
+    """The remote function that trains: several cards in one container have a machine of another shape."""
+    if not full_weight:
+        return "run_trial"
+    return "run_full_trial" if budget.parse_gpu(gpu).count == 1 else "run_sharded_trial"
+
+
+def trial_orders(spec: RoundSpec, root: Path, provenance: Provenance) -> list[Wanted]:
+    """Every trial of every study, in the order of the spec. Raises NotFound, DamagedFile or Refused."""
+    return [wanted for name, study in spec.studies.items() for wanted in _study(spec, root, name, study, provenance)]
+
+
+def _study(spec: RoundSpec, root: Path, name: str, study: Study, provenance: Provenance) -> Iterable[Wanted]:
+    plan: list[Any] = read_value(root / study.plan)
+    full_weight = is_full_weight(plan)
+    bound = budget.check_study(name, study.gpu, study.timeout, study.budget, len(plan), full_weight)
+    attempts = budget.FULL_WEIGHT_ATTEMPTS if full_weight else 1
+    each = round_up(bound / len(plan) / attempts)
+    for index, config in enumerate(plan):
+        label, directory = label_of(index), f"{name}/{directory_of(index)}"
+        order = Order(
+            kind="trial",
+            name=name,
+            label=label,
+            function=trial_function(study.gpu, full_weight),
+            payload={
+                "sources": provenance.sources,
+                "git_commit": provenance.commit,
+                "study": name,
+                "index": index,
+                "config": config,
+                "suite": study.suite,
+                "transfer": study.transfer,
+                "gpu": study.gpu,
+            },
+            gpu=study.gpu,
+            timeout=study.timeout,
+            attempts=attempts,
+            attempt_usd=each,
+            remote=directory,
+            local=f"runs/{directory}",
+            lease=directory,
+            study_usd=budget.recorded(bound),
+            app=spec.app,
+            session=provenance.session,
+            round=spec.round,
+        )
+        yield trial_id(name, label), order
+
+
+def round_up(amount: Decimal) -> Decimal:
+    """`amount` as a JSON number can hold it, and never less than it is."""
+    return amount.quantize(MICRO, ROUND_UP)
+
+
+def is_same_work(one: Order, other: Order) -> bool:
+    """Whether two orders want the same thing; sources and commit may have moved on in between."""
+    return _wanted(one) == _wanted(other)
+
+
+def _wanted(order: Order) -> dict[str, Any]:
+    payload = {key: value for key, value in order.payload.items() if key not in ("sources", "git_commit")}
+    return {"payload": payload, "gpu": order.gpu, "timeout": order.timeout, "function": order.function}
