@@ -176,6 +176,17 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+@contextmanager
+def open_log(path: Path) -> Iterator[int]:
+    """A descriptor that appends to `path`, for the output of a process. What is there stays."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def remove_tree(path: Path) -> None:
     """Remove a temporary directory and all below it, as far as it can be removed. Nothing there is fine."""
     import shutil

@@ -224,6 +224,11 @@ class Gate:
             raise AlreadyStarted(
                 f"{unit_id}: has an attempt that may be running ({live.call or 'its call is not known'})"
             )
+        reader = units.reader_of(unit.order.once) if unit.order.once is not None else unit
+        if reader is not unit:
+            raise AlreadyStarted(
+                f"{unit_id}: {unit.order.once} is read once, and {reader.id if reader else '?'} has it"
+            )
         if not unit.attempts_left:
             raise AlreadyStarted(f"{unit_id}: had all of its {unit.order.attempts} attempts")
         return unit

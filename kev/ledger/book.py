@@ -44,17 +44,23 @@ class Ledger:
     def __init__(self, runs: Path) -> None:
         self.runs = runs
         self.path = runs / FILE_NAME
-        self._data = b""
-        self._events: list[LedgerEvent] = []
+        self._forget()
 
     @property
     def is_begun(self) -> bool:
         """Whether the last reading found a ledger."""
-        return bool(self._events)
+        return self._lines > 0
 
     def read(self) -> Units:
-        """What it holds; nothing where there is none yet. Raises DamagedFile."""
-        return self._fold()
+        """What it holds; nothing where there is none yet. Only what was added since the last reading is parsed.
+
+        The same object is returned and grows with each reading. Raises DamagedFile.
+        """
+        try:
+            return self._fold()
+        except DamagedFile:
+            self._forget()
+            raise
 
     @contextmanager
     def writing(self) -> Iterator["Writer"]:
@@ -63,40 +69,38 @@ class Ledger:
         Never await inside: the lock is waited for without giving way.
         """
         with holding(self.path.with_name(f".{FILE_NAME}.lock"), wait=True):
-            yield Writer(self, self._fold())
+            yield Writer(self, self.read())
+
+    def _forget(self) -> None:
+        self._data, self._lines, self._units = b"", 0, Units()
 
     def _fold(self) -> Units:
         try:
             data = files.read_bytes(self.path)
         except NotFound:
-            self._data, self._events = b"", []
-            return Units()
-        units = Units()
-        for number, event in enumerate(self._parse(data), start=1):
-            problem = units.add(event)
-            if problem is not None:
-                raise DamagedLine(self.path, number, problem)
-        return units
-
-    def _parse(self, data: bytes) -> list[LedgerEvent]:
-        """The events of whole lines; what follows the last newline was never acknowledged."""
+            self._forget()
+            return self._units
         if not data.strip(b"\0 \r\n\t"):
             raise DamagedFile(self.path, "empty, and a ledger never is: put it back from a copy; until then nothing "
                               "is spent. runs/*.spawn.json and runs/*.read.json name every call",
                               recoverable=files.find_recoverable(self.path))  # fmt: skip
-        known = self._events if data.startswith(self._data) else []
-        start = len(self._data) if known else 0
-        *lines, tail = data[start:].split(b"\n")
-        events = list(known)
-        for number, line in enumerate(lines, start=len(known) + 1):
-            event, reason = parse_event(line)
-            if event is None:
-                raise DamagedLine(self.path, number, reason)
-            events.append(event)
-        if not events or events[0].event != "opened":
+        if not data.startswith(self._data):
+            self._forget()
+        # What follows the last newline was never acknowledged.
+        whole = data.rfind(b"\n") + 1
+        for line in data[len(self._data) : whole].split(b"\n")[:-1]:
+            self._lines += 1
+            event, problem = parse_event(line)
+            if event is not None:
+                problem = self._units.add(event) or ""
+            if problem:
+                raise DamagedLine(self.path, self._lines, problem)
+            if (self._lines == 1) != (event is not None and event.event == "opened"):
+                raise DamagedLine(self.path, self._lines, "is not the beginning of a ledger")
+        self._data = data[:whole]
+        if not self._lines:
             raise DamagedLine(self.path, 1, "is not the beginning of a ledger")
-        self._data, self._events = data[: len(data) - len(tail)], events
-        return events
+        return self._units
 
 
 class Writer:
@@ -115,10 +119,7 @@ class Writer:
             files.append(path, b"".join(_line(event) for event in events), cut_torn=True)
         except OSError as error:
             raise NotRecorded(f"{path}: cannot be written ({error.strerror or error}); nothing was started") from None
-        for event in events:
-            problem = self.units.add(event)
-            if problem is not None:
-                raise KevError(f"{path}: {problem}")
+        self.units = self._ledger.read()
 
 
 def parse_event(line: bytes) -> tuple[LedgerEvent | None, str]:

@@ -52,6 +52,7 @@ class Unit:
     id: str
     order: Order
     attempts: list[Attempt] = field(default_factory=list)
+    wanted_at: float = 0.0
     settled_at: float | None = None
     outcome: str | None = None
     text: str | None = None
@@ -147,19 +148,21 @@ class Units:
         return [unit for unit in self.by_id.values() if unit.order.name == name]
 
     def reader_of(self, once: str) -> Unit | None:
-        """The unit that has read, or is reading, what may be read a single time."""
-        return next((unit for unit in self.by_id.values() if unit.order.once == once and unit.counted), None)
+        """The unit that has read, is reading or is about to read what may be read a single time."""
+        return next((unit for unit in self.by_id.values()
+                     if unit.order.once == once and (unit.counted or not unit.settled)), None)  # fmt: skip
 
     def _want(self, event: LedgerEvent) -> str | None:
         if event.order is None:
             return f"{event.unit} is wanted without an order"
         unit = self.by_id.get(event.unit)
         if unit is None:
-            self.by_id[event.unit] = Unit(event.unit, event.order)
+            self.by_id[event.unit] = Unit(event.unit, event.order, wanted_at=float(event.at))
         elif unit.counted:
             return f"{event.unit} is wanted a second time"
         else:  # nothing of it was ever started, so it may be wanted anew, with other settings
-            unit.order, unit.settled_at, unit.outcome, unit.text = event.order, None, None, None
+            unit.order, unit.wanted_at = event.order, float(event.at)
+            unit.settled_at, unit.outcome, unit.text, unit.cancelled_by = None, None, None, None
         return None
 
     def _intend(self, unit: Unit, event: LedgerEvent) -> str | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kev.budget import recorded
 from kev.errors import NotFound
+from kev.ledger.book import NotRecorded
 from kev.ledger.units import Unit, Units
 from kev.records.base import Record, read_record, write_record
 from kev.records.read import ReadRecord
@@ -18,7 +19,7 @@ from kev.records.spawn import Attempt, SpawnRecord
 def write_views(runs: Path, units: Units, names: set[str] | None = None) -> None:
     """Bring the records of the studies and reads in `names`, or of all, up to the ledger.
 
-    Raises OSError, or DamagedFile for a record that cannot be believed: it is left as it is.
+    Raises NotRecorded, or DamagedFile for a record that cannot be believed: it is left as it is.
     """
     groups: dict[str, list[Unit]] = {}
     for unit in units.by_id.values():
@@ -26,9 +27,9 @@ def write_views(runs: Path, units: Units, names: set[str] | None = None) -> None
             groups.setdefault(unit.order.name, []).append(unit)
     for name, group in groups.items():
         if group[0].order.kind == "trial":
-            _replace(runs / f"{name}.spawn.json", spawn_record(name, group))
+            replace_record(runs / f"{name}.spawn.json", spawn_record(name, group))
         elif group[0].order.kind in ("read", "locked"):
-            _replace(runs / f"{name.removeprefix('locked/')}.read.json", read_record_of(name, group[0]))
+            replace_record(runs / f"{name.removeprefix('locked/')}.read.json", read_record_of(name, group[0]))
 
 
 def spawn_record(name: str, trials: list[Unit]) -> SpawnRecord:
@@ -99,11 +100,14 @@ def _attempt(unit: Unit, index: int) -> Attempt:
     return Attempt.model_validate(values | ({"abandoned": attempt.ended_at} if attempt.abandoned else {}))
 
 
-def _replace(path: Path, record: Record) -> None:
-    """Write `record` unless it is there. Raises DamagedFile, and never writes over what cannot be read."""
+def replace_record(path: Path, record: Record) -> None:
+    """Write `record` unless it is there. Raises NotRecorded, or DamagedFile: what cannot be read stays as it is."""
     try:
         if read_record(path, type(record)).to_json() == record.to_json():
             return
     except NotFound:
         pass
-    write_record(path, record)
+    try:
+        write_record(path, record)
+    except OSError as error:
+        raise NotRecorded(f"{path}: cannot be written ({error.strerror or error})") from None

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 
 from kev.console import run
-from kev.rounds import cancel, launch, launch_reads, options, pause, pull, resume, scaffold, status, validate
+from kev.rounds import cancel, launch, launch_reads, options, pause, pull, resume, scaffold, status, validate, watch
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -19,6 +19,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("launch", "start every study of a round, once", launch.add_arguments, launch.launch_command),
         ("launch-reads", "start the reads that arms still need", launch_reads.add_arguments,
          launch_reads.launch_reads_command),
+        ("watch", "see a launched round through to its read-out", watch.add_arguments, watch.watch_command),
         ("status", "say how every unit of a round stands", status.add_arguments, status.status_command),
         ("pull", "bring home what a study or a read has written", pull.add_arguments, pull.pull_command),
         ("resume", "continue a trial that a timeout ended", resume.add_arguments, resume.resume_command),

@@ -11,11 +11,11 @@ from kev.compute.errors import RemoteError
 from kev.compute.protocol import CallRef
 from kev.errors import NotFound, Refused
 from kev.ledger.units import Unit
-from kev.ledger.views import write_views
 from kev.records.ledger import LedgerEvent
 from kev.records.resume import ResumePoint
 from kev.rounds.engine import RUNS_VOLUME, Engine, add_session_arguments, run_engine
 from kev.rounds.specs import LoadedSpec
+from kev.rounds.starting import show
 
 SOFT_S, HARD_S = 45.0, 60.0
 MAX_POINT_BYTES = 1_000_000
@@ -44,7 +44,7 @@ async def cancel(engine: Engine, unit_id: str, reason: str) -> str:
             engine.gate.settle_attempt(unit_id, live.nonce, "ended", outcome=state.phase.value)
             with engine.ledger.writing() as book:
                 book.add(LedgerEvent(event="settled", at=engine.now(), unit=unit_id, outcome="cancelled", text=reason))
-    write_views(engine.runs, engine.ledger.read(), {unit.order.name})
+    show(engine, unit.order.name)
     return "cancelled" if engine.ledger.read().by_id[unit_id].settled else "stopping"
 
 

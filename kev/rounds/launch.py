@@ -50,7 +50,12 @@ async def launch(engine: Engine, loaded: LoadedSpec, *, stagger_s: float = STAGG
         return Started()
     if any(unit_id not in engine.ledger.read().by_id for unit_id, _ in wanted):
         await check_deployed(engine, loaded.spec.app or DEFAULT_APP, source_hashes(loaded.root))
-    await engine.gate.reserve(f"round {loaded.spec.round}", wanted)
+    return await launch_orders(engine, wanted, f"round {loaded.spec.round}", stagger_s)
+
+
+async def launch_orders(engine: Engine, wanted: list[Wanted], what: str, stagger_s: float) -> Started:
+    """Reserve all of `wanted` or none, and start what is missing. Raises as `Gate.reserve` and `Gate.start` do."""
+    await engine.gate.reserve(what, wanted)
     return await start_all(engine, [unit_id for unit_id, _ in wanted], stagger_s)
 
 

@@ -11,10 +11,9 @@ from kev.errors import Refused, UsageError
 from kev.rounds.deployed import check_deployed
 from kev.rounds.engine import DEFAULT_APP, STAGGER_S, Engine, add_session_arguments, run_engine
 from kev.rounds.guards import candidate_of, confirmation_problems
-from kev.rounds.launch import check_launchable, preview, report
+from kev.rounds.launch import check_launchable, launch_orders, preview, report
 from kev.rounds.read_orders import arm_reads, has_landed
 from kev.rounds.specs import LoadedSpec
-from kev.rounds.starting import Started, start_all
 from kev.rounds.trial_orders import Wanted
 from kev.sources import source_hashes
 
@@ -31,12 +30,6 @@ def missing_reads(engine: Engine, loaded: LoadedSpec, arms: list[str], *, parent
             if not has_landed(loaded.root, place):
                 wanted.setdefault(unit_id, (unit_id, order))
     return list(wanted.values())
-
-
-async def launch_reads(engine: Engine, wanted: list[Wanted], what: str, *, stagger_s: float = STAGGER_S) -> Started:
-    """Admit and start reads. Raises KevError."""
-    await engine.gate.reserve(what, wanted)
-    return await start_all(engine, [unit_id for unit_id, _ in wanted], stagger_s)
 
 
 def readable_arms(loaded: LoadedSpec, names: str | None) -> list[str]:
@@ -87,7 +80,7 @@ def launch_reads_command(arguments: argparse.Namespace) -> int:
         if any(unit_id not in engine.ledger.read().by_id for unit_id, _ in wanted):
             await check_deployed(engine, spec.app or DEFAULT_APP, source_hashes(loaded.root))
         what = f"round {spec.round}, reads of {', '.join(arms) or 'no arm'}"
-        done = await launch_reads(engine, wanted, what, stagger_s=arguments.stagger)
+        done = await launch_orders(engine, wanted, what, arguments.stagger)
         report(done, arguments.json)
         return 1 if done.unknown else 0
 

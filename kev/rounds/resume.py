@@ -12,10 +12,10 @@ from kev.compute.lease_watch import CONTINUATION_WAIT_S, Evidence, LeaseView, Le
 from kev.compute.leases import FILE_NAME
 from kev.errors import NotFound, Refused
 from kev.ledger.units import Unit, trial_id
-from kev.ledger.views import write_views
 from kev.records.lease import Lease
 from kev.rounds.engine import LEASE_VOLUME, Engine, add_session_arguments, run_engine
 from kev.rounds.specs import LoadedSpec
+from kev.rounds.starting import show
 
 LOOK_S = 30.0
 MAX_LEASE_BYTES = 65_536
@@ -50,7 +50,7 @@ async def continue_trial(engine: Engine, unit: Unit, evidence: Evidence | None) 
     """Start the next attempt, with what was seen of the lease. Returns its call. Raises as `Gate.start` does."""
     extra = {"evidence": asdict(evidence)} if evidence is not None else {}
     ref = await engine.gate.start(unit.id, **extra)
-    write_views(engine.runs, engine.ledger.read(), {unit.order.name})
+    show(engine, unit.order.name)
     return ref.id
 
 

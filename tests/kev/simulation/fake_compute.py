@@ -116,6 +116,8 @@ class FakeCompute:
     metered_override: Any = "as it is"
     volume: dict[str, bytes] = field(default_factory=dict)
     spawned: list[str] = field(default_factory=list)
+    missing: set[str] = field(default_factory=set)
+    """Calls that the provider says it does not know."""
 
     async def _at(self, name: str) -> str:
         fate = "ok" if self.point is None else await self.point(name)
@@ -180,7 +182,7 @@ class FakeCompute:
     async def poll(self, ref: CallRef, *, wait_s: float = 0) -> CallState:
         await self._at("poll")
         call = self.calls.get(ref.id)
-        if call is None:
+        if call is None or ref.id in self.missing:
             return CallState(Phase.MISSING, EPOCH, error=f"{ref.id}: no such call")
         if wait_s:
             self.clock.time += min(wait_s, max(0.0, call.stops - self.clock.time))

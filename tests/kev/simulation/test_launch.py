@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 from checkouts import changed, good_spec
@@ -15,8 +14,8 @@ from kev.records.base import read_record
 from kev.records.spawn import SpawnRecord
 from kev.rounds.__main__ import build_parser
 from kev.rounds.cancel import cancel, cancel_orphan
-from kev.rounds.launch import launch
-from kev.rounds.launch_reads import launch_reads, missing_reads, readable_arms
+from kev.rounds.launch import launch, launch_orders
+from kev.rounds.launch_reads import missing_reads, readable_arms
 from kev.rounds.read_orders import arm_reads, retry_of
 from kev.rounds.resume import resume
 from kev.rounds.status import state_of
@@ -24,196 +23,180 @@ from kev.rounds.status import state_of
 FULL, DELTA = "trial/r201-full/trial-0", "trial/r201-delta/trial-0"
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("prepared")
-    RoundLab(root)
-    return root
-
-
-@pytest.fixture
-def lab(prepared: Path, tmp_path: Path) -> RoundLab:
-    """A copy of one prepared checkout: making the commit is what takes long."""
-    root = tmp_path / "checkout"
-    shutil.copytree(prepared, root)
-    lab = RoundLab.__new__(RoundLab)
-    lab.spec_path = root / "experiments" / "rounds" / "r201.json"
-    (root / "runs" / "night-state.json").unlink()
-    super(RoundLab, lab).__init__(root, "200")
-    from kev.sources import source_hashes
-
-    lab.compute.hashes = source_hashes(root)
-    return lab
-
-
-async def test_every_study_is_started_once_and_staggered(lab: RoundLab) -> None:
-    lab.compute.plan = lambda *_: Plan(seconds=5000)
-    done = await launch(lab.engine(), lab.loaded)
+async def test_every_study_is_started_once_and_staggered(round_lab: RoundLab) -> None:
+    round_lab.compute.plan = lambda *_: Plan(seconds=5000)
+    done = await launch(round_lab.engine(), round_lab.loaded)
     assert list(done.calls) == [FULL, DELTA]
-    assert lab.clock.time >= 60
-    again = await launch(lab.engine(), lab.loaded)
+    assert round_lab.clock.time >= 60
+    again = await launch(round_lab.engine(), round_lab.loaded)
     assert again.already == [FULL, DELTA]
-    assert [name for name in lab.compute.spawned if name.startswith("trial/")] == [f"{FULL}#1", f"{DELTA}#1"]
-    record = read_record(lab.runs / "r201-full.spawn.json", SpawnRecord)
+    assert [name for name in round_lab.compute.spawned if name.startswith("trial/")] == [f"{FULL}#1", f"{DELTA}#1"]
+    record = read_record(round_lab.runs / "r201-full.spawn.json", SpawnRecord)
     assert (record.full_ft, record.attempts_allowed(), record.timeout) == (True, 3, 7200)
 
 
-async def test_a_launch_that_died_half_way_is_completed_by_the_next(lab: RoundLab) -> None:
+async def test_a_launch_that_died_half_way_is_completed_by_the_next(round_lab: RoundLab) -> None:
     async def die(name: str) -> str:
-        if name == "spawn" and len(lab.compute.spawned) == 2:  # the sources, and one trial
+        if name == "spawn" and len(round_lab.compute.spawned) == 2:  # the sources, and one trial
             raise KeyboardInterrupt
         return "ok"
 
-    lab.compute.point = die
+    round_lab.compute.point = die
     with pytest.raises(KeyboardInterrupt):
-        await launch(lab.engine(), lab.loaded)
-    lab.compute.point = None
-    done = await launch(lab.engine(), lab.loaded)
+        await launch(round_lab.engine(), round_lab.loaded)
+    round_lab.compute.point = None
+    done = await launch(round_lab.engine(), round_lab.loaded)
     # The second has an intent without a call: it may have been spawned, and only the watch may find out.
     assert done.calls == {}
-    assert lab.engine().ledger.read().by_id[DELTA].live is not None
+    assert round_lab.engine().ledger.read().by_id[DELTA].live is not None
 
 
-async def test_other_sources_are_refused_before_anything_is_spawned(lab: RoundLab) -> None:
-    lab.compute.hashes = {"kev/gate.py": "other"}
+async def test_other_sources_are_refused_before_anything_is_spawned(round_lab: RoundLab) -> None:
+    round_lab.compute.hashes = {"kev/gate.py": "other"}
     with pytest.raises(Refused, match=r"deployed from other sources: kev/gate\.py; run: KEV_APP_NAME=lamps-r201"):
-        await launch(lab.engine(), lab.loaded)
-    assert [name for name in lab.compute.spawned if name.startswith("trial/")] == []
-    lab.compute.deployed = False
+        await launch(round_lab.engine(), round_lab.loaded)
+    assert [name for name in round_lab.compute.spawned if name.startswith("trial/")] == []
+    round_lab.compute.deployed = False
     with pytest.raises(Refused, match="is not deployed"):
-        await launch(lab.engine(), lab.loaded)
+        await launch(round_lab.engine(), round_lab.loaded)
 
 
-async def test_a_round_that_is_not_registered_is_refused(lab: RoundLab) -> None:
-    shutil.rmtree(lab.root / ".git")
+async def test_a_round_that_is_not_registered_is_refused(round_lab: RoundLab) -> None:
+    shutil.rmtree(round_lab.root / ".git")
     with pytest.raises(Refused, match="not registered"):
-        await launch(lab.engine(), lab.loaded)
+        await launch(round_lab.engine(), round_lab.loaded)
 
 
 @pytest.mark.parametrize(("key", "value", "words"), [("gpu", "H20O", "no price is known"), ("timeout", 0, "timeout"),
                                                      ("gpu", "", "no price is known")])  # fmt: skip
-async def test_a_spec_with_a_problem_is_refused_with_it(lab: RoundLab, key: str, value: object, words: str) -> None:
-    lab.spec_path.write_text(json.dumps(changed(json.loads(lab.spec_path.read_text()), "studies", "r201-full", key,
-                                                to=value)))  # fmt: skip
+async def test_a_spec_with_a_problem_is_refused_with_it(
+    round_lab: RoundLab, key: str, value: object, words: str
+) -> None:
+    spec = json.loads(round_lab.spec_path.read_text())
+    round_lab.spec_path.write_text(json.dumps(changed(spec, "studies", "r201-full", key, to=value)))
     with pytest.raises(Refused, match=words):
-        await launch(lab.engine(), lab.loaded)
-    assert lab.compute.calls == {}
+        await launch(round_lab.engine(), round_lab.loaded)
+    assert round_lab.compute.calls == {}
 
 
-async def test_a_recorded_round_is_refused(lab: RoundLab) -> None:
-    lab.spec_path.write_text(json.dumps(good_spec() | {"archive": "old"}))
+async def test_a_recorded_round_is_refused(round_lab: RoundLab) -> None:
+    round_lab.spec_path.write_text(json.dumps(good_spec() | {"archive": "old"}))
     with pytest.raises(Refused, match="recorded round"):
-        await launch(lab.engine(), lab.loaded)
+        await launch(round_lab.engine(), round_lab.loaded)
 
 
-async def test_a_name_that_was_ever_used_is_refused(lab: RoundLab) -> None:
-    (lab.runs / "r201-delta").mkdir()
+async def test_a_name_that_was_ever_used_is_refused(round_lab: RoundLab) -> None:
+    (round_lab.runs / "r201-delta").mkdir()
     with pytest.raises(Refused, match=r"runs/r201-delta exists"):
-        await launch(lab.engine(), lab.loaded)
-    (lab.runs / "r201-delta").rmdir()
-    lab.compute.volume["r201-full/00-trial-0/train.log"] = b"x"
+        await launch(round_lab.engine(), round_lab.loaded)
+    (round_lab.runs / "r201-delta").rmdir()
+    round_lab.compute.volume["r201-full/00-trial-0/train.log"] = b"x"
     with pytest.raises(Refused, match="volume kev-runs has a directory of that name"):
-        await launch(lab.engine(), lab.loaded)
-    lab.compute.volume.clear()
-    (lab.runs / "r201-full.spawn.json").write_bytes(b"")
+        await launch(round_lab.engine(), round_lab.loaded)
+    round_lab.compute.volume.clear()
+    (round_lab.runs / "r201-full.spawn.json").write_bytes(b"")
     with pytest.raises(DamagedFile, match="empty"):
-        await launch(lab.engine(), lab.loaded)
-    assert (lab.runs / "r201-full.spawn.json").read_bytes() == b""
+        await launch(round_lab.engine(), round_lab.loaded)
+    assert (round_lab.runs / "r201-full.spawn.json").read_bytes() == b""
 
 
-async def test_a_study_that_was_launched_is_never_launched_as_something_else(lab: RoundLab) -> None:
-    lab.compute.plan = lambda *_: Plan(seconds=5000)
-    await launch(lab.engine(), lab.loaded)
-    plan = lab.root / "experiments" / "round201" / "delta.json"
+async def test_a_study_that_was_launched_is_never_launched_as_something_else(round_lab: RoundLab) -> None:
+    round_lab.compute.plan = lambda *_: Plan(seconds=5000)
+    await launch(round_lab.engine(), round_lab.loaded)
+    plan = round_lab.root / "experiments" / "round201" / "delta.json"
     plan.write_text(plan.read_text().replace('"replay": 100', '"replay": 200'))
     with pytest.raises(Refused, match="was launched as something else"):
-        await launch(lab.engine(), lab.loaded)
+        await launch(round_lab.engine(), round_lab.loaded)
 
 
-async def test_the_whole_round_is_refused_if_not_all_of_it_fits(lab: RoundLab) -> None:
-    state = json.loads(lab.state.read_text()) | {"authorization_usd": 60}
-    lab.state.write_text(json.dumps(state))
+async def test_the_whole_round_is_refused_if_not_all_of_it_fits(round_lab: RoundLab) -> None:
+    state = json.loads(round_lab.state.read_text()) | {"authorization_usd": 60}
+    round_lab.state.write_text(json.dumps(state))
     with pytest.raises(Refused, match=r"bound \$61.* is not below the headroom \$53\.99"):
-        await launch(lab.engine(), lab.loaded)
-    assert [name for name in lab.compute.spawned if name.startswith("trial/")] == []
+        await launch(round_lab.engine(), round_lab.loaded)
+    assert [name for name in round_lab.compute.spawned if name.startswith("trial/")] == []
 
 
-def test_an_arm_has_the_reads_of_its_rule_pool_and_transfer(lab: RoundLab) -> None:
-    engine = lab.engine()
-    spec = lab.loaded.spec
-    names = {arm: [order.name for _, order in arm_reads(spec, lab.root, arm, engine.provenance)] for arm in spec.arms}
+def test_an_arm_has_the_reads_of_its_rule_pool_and_transfer(round_lab: RoundLab) -> None:
+    engine = round_lab.engine()
+    spec = round_lab.loaded.spec
+    names = {
+        arm: [order.name for _, order in arm_reads(spec, round_lab.root, arm, engine.provenance)] for arm in spec.arms
+    }
     assert names["2b-full"] == ["r201-2b-full-far", "r201-2b-full-held", "r201-2b-full-street"]
     assert names["2b-delta"] == names["2b-full"] or names["2b-delta"] == [
         "r201-2b-delta-far", "r201-2b-delta-held", "r201-2b-delta-street"]  # fmt: skip
-    order = dict(arm_reads(spec, lab.root, "2b-blend", engine.provenance))["read/runs/r201-2b-blend-held"]
+    order = dict(arm_reads(spec, round_lab.root, "2b-blend", engine.provenance))["read/runs/r201-2b-blend-held"]
     assert order.payload["run"] == "/runs/r201-blend/2b-w50/checkpoint"
     assert order.payload["flags"] == "--split calibration"
     assert order.timeout == 1800
 
 
-def test_only_arms_that_are_finished_are_read(lab: RoundLab) -> None:
-    assert readable_arms(lab.loaded, None) == ["2b-blend"]
-    trial = lab.runs / "r201-full" / "00-trial-0"
+def test_only_arms_that_are_finished_are_read(round_lab: RoundLab) -> None:
+    assert readable_arms(round_lab.loaded, None) == ["2b-blend"]
+    trial = round_lab.runs / "r201-full" / "00-trial-0"
     trial.mkdir(parents=True)
     (trial / "result.json").write_text("{}")
-    assert readable_arms(lab.loaded, None) == ["2b-full", "2b-blend"]
+    assert readable_arms(round_lab.loaded, None) == ["2b-full", "2b-blend"]
 
 
-async def test_reads_that_landed_are_not_launched_and_a_second_launch_starts_nothing(lab: RoundLab) -> None:
-    (lab.runs / "r201-2b-blend-far").mkdir()
-    (lab.runs / "r201-2b-blend-far" / "rows.json").write_text("[]")
-    engine = lab.engine()
-    wanted = missing_reads(engine, lab.loaded, ["2b-blend"])
-    done = await launch_reads(engine, wanted, "reads", stagger_s=1)
+async def test_reads_that_landed_are_not_launched_and_a_second_launch_starts_nothing(round_lab: RoundLab) -> None:
+    (round_lab.runs / "r201-2b-blend-far").mkdir()
+    (round_lab.runs / "r201-2b-blend-far" / "rows.json").write_text("[]")
+    engine = round_lab.engine()
+    wanted = missing_reads(engine, round_lab.loaded, ["2b-blend"])
+    done = await launch_orders(engine, wanted, "reads", 1)
     assert len(done.calls) == 2
-    again = await launch_reads(lab.engine(), wanted, "reads", stagger_s=1)
+    again = await launch_orders(round_lab.engine(), wanted, "reads", 1)
     assert again.calls == {}
-    assert (lab.runs / "r201-2b-blend-held.read.json").exists()
+    assert (round_lab.runs / "r201-2b-blend-held.read.json").exists()
 
 
-def test_a_stages_reads_are_of_tests_and_may_not_be_made_again(lab: RoundLab) -> None:
-    spec = lab.loaded.spec
+def test_a_stages_reads_are_of_tests_and_may_not_be_made_again(round_lab: RoundLab) -> None:
+    spec = round_lab.loaded.spec
     for stage in ("tests", "locked"):
-        for _, order in arm_reads(spec, lab.root, "2b-full", lab.engine().provenance, stage=stage):
+        for _, order in arm_reads(spec, round_lab.root, "2b-full", round_lab.engine().provenance, stage=stage):
             assert order.once is not None
             with pytest.raises(Refused, match="a test is read once"):
                 retry_of(order, 1)
 
 
-async def test_cancelling_says_who_and_what_is_lost_and_counts_until_it_ended(lab: RoundLab) -> None:
-    lab.compute.plan = lambda *_: Plan(seconds=5000)
-    engine = lab.engine()
-    await launch(engine, lab.loaded)
+async def test_cancelling_says_who_and_what_is_lost_and_counts_until_it_ended(round_lab: RoundLab) -> None:
+    round_lab.compute.plan = lambda *_: Plan(seconds=5000)
+    engine = round_lab.engine()
+    await launch(engine, round_lab.loaded)
     call = engine.ledger.read().by_id[DELTA].current
     assert call is not None
-    lab.compute.calls[call.call or ""].stop_delay = 300
+    round_lab.compute.calls[call.call or ""].stop_delay = 300
     assert await cancel(engine, DELTA, "too slow") == "stopping"
     unit = engine.ledger.read().by_id[DELTA]
     assert (state_of(unit), unit.cancelled_by) == ("stopping", "Ada")
     assert unit.rest() > 0
-    assert any("lost: all of it" in line for line in lab.said)
+    assert any("lost: all of it" in line for line in round_lab.said)
     with pytest.raises(AlreadyStarted):
         await engine.gate.start(DELTA)
-    lab.compute.volume["r201-full/00-trial-0/checkpoint/resume/latest.json"] = b'{"dir": "step-0000510", "step": 510}'
+    round_lab.compute.volume["r201-full/00-trial-0/checkpoint/resume/latest.json"] = (
+        b'{"dir": "step-0000510", "step": 510}'
+    )
     assert await cancel(engine, FULL, "") == "cancelled"
-    assert any("what ran after step 510" in line for line in lab.said)
+    assert any("what ran after step 510" in line for line in round_lab.said)
 
 
-async def test_an_orphan_is_ended_only_if_the_ledger_does_not_know_it(lab: RoundLab) -> None:
-    lab.compute.plan = lambda *_: Plan(seconds=5000)
-    engine = lab.engine()
-    done = await launch(engine, lab.loaded)
-    stray = lab.compute.run("run_trial", {}, "stray", "H200", 3600)
+async def test_an_orphan_is_ended_only_if_the_ledger_does_not_know_it(round_lab: RoundLab) -> None:
+    round_lab.compute.plan = lambda *_: Plan(seconds=5000)
+    engine = round_lab.engine()
+    done = await launch(engine, round_lab.loaded)
+    stray = round_lab.compute.run("run_trial", {}, "stray", "H200", 3600)
     with pytest.raises(Refused, match="belongs to the ledger"):
         await cancel_orphan(engine, done.calls[FULL], "")
     assert await cancel_orphan(engine, stray.id, "unknown") == "cancelled"
 
 
-async def test_beyond_its_attempts_a_trial_goes_on_only_under_its_typed_name(lab: RoundLab) -> None:
-    lab.compute.plan = lambda *_: Plan(seconds=90_000)
-    engine = lab.engine()
-    await launch(engine, lab.loaded)
-    lab.clock.time += 90_000
+async def test_beyond_its_attempts_a_trial_goes_on_only_under_its_typed_name(round_lab: RoundLab) -> None:
+    round_lab.compute.plan = lambda *_: Plan(seconds=90_000)
+    engine = round_lab.engine()
+    await launch(engine, round_lab.loaded)
+    round_lab.clock.time += 90_000
     attempt = engine.ledger.read().by_id[DELTA].counted[0]
     engine.gate.settle_attempt(DELTA, attempt.nonce, "ended", outcome="timed_out")
     with pytest.raises(Refused, match=r"--beyond-bound r201-delta"):

@@ -1,0 +1,117 @@
+"""The arms of a round under watch: which are ready to be read, what of it is missing, and which are through."""
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from kev import files
+from kev.compute.errors import RemoteError
+from kev.errors import LockHeld, Refused
+from kev.ledger.units import Unit, Units
+from kev.records.ledger import Order
+from kev.rounds.engine import RUNS_VOLUME, Engine
+from kev.rounds.once import checkpoint_of
+from kev.rounds.read_orders import VOLUME, arm_reads, has_landed, retry_of
+from kev.rounds.specs import LoadedSpec
+from kev.rounds.trial_orders import Wanted
+
+if TYPE_CHECKING:
+    from kev.rounds.watching.passes import Watch
+
+RETRIES = 1
+
+
+class Arms:
+    """Every arm of the spec: those with a trial, and those that only have a checkpoint."""
+
+    def __init__(self, engine: Engine, loaded: LoadedSpec) -> None:
+        self._engine, self._loaded = engine, loaded
+        self._reads = {arm: arm_reads(loaded.spec, loaded.root, arm, engine.provenance) for arm in loaded.spec.arms}
+        self._there: set[str] = set()
+        """Checkpoints that were seen on the volume."""
+
+    async def launch(self, watch: "Watch") -> None:
+        """Start what is missing of every arm that is ready."""
+        for arm in self._reads:
+            wanted = self.missing(arm)
+            if not wanted:
+                continue
+            try:
+                if not await self._is_ready(arm):
+                    continue
+                await self._engine.gate.reserve(f"round {self._loaded.spec.round}, reads of {arm}", wanted)
+                for unit_id, _ in wanted:
+                    await watch.start(unit_id)
+            except RemoteError as error:
+                watch.waits[arm] = str(error)
+            except (Refused, LockHeld) as error:
+                if watch.waits.get(arm) != str(error):
+                    self._engine.say(f"{arm}: {error}")
+                watch.waits[arm] = str(error)
+                if not isinstance(error, LockHeld):
+                    watch.is_blocked(arm, str(error))
+            else:
+                watch.waits.pop(arm, None)
+                watch.blocked.pop(arm, None)
+
+    def missing(self, arm: str) -> list[Wanted]:
+        """The reads of an arm that are to be started: not here, not on record, or failed and to be tried once more."""
+        units = self._engine.ledger.read()
+        wanted = []
+        for unit_id, order in self._reads[arm]:
+            if not has_landed(self._loaded.root, order.local):
+                found = next_try(units, unit_id, order)
+                wanted += [found] if found is not None else []
+        return wanted
+
+    def is_through(self, arm: str, watch: "Watch") -> bool:
+        """Whether nothing more is to be done for an arm: read, or not to be read any more."""
+        if arm in watch.blocked and watch.is_blocked(arm, ""):
+            return True
+        trial = self._loaded.spec.arms[arm].trial
+        if trial is not None and not self._has_result(trial):
+            unit = self._trial_unit(trial)
+            return unit is not None and unit.settled
+        units = self._engine.ledger.read()
+        return not self.missing(arm) and not any(
+            each is not None and not each.settled
+            for unit_id, order in self._reads[arm]
+            for each in (units.by_id.get(unit_id), units.by_id.get(_retry_id(unit_id)))
+            if not has_landed(self._loaded.root, order.local)
+        )
+
+    async def _is_ready(self, arm: str) -> bool:
+        spec = self._loaded.spec.arms[arm]
+        if spec.trial is not None and spec.checkpoint is None:
+            return self._has_result(spec.trial)
+        run = checkpoint_of(spec.trial, spec.checkpoint) or ""
+        if not run.startswith(VOLUME) or run in self._there:
+            return True  # of another repository, or seen before
+        if await self._engine.compute.listdir(RUNS_VOLUME, "/" + run.removeprefix(VOLUME)):
+            self._there.add(run)
+            return True
+        raise Refused(f"{run} is not on the volume yet")
+
+    def _has_result(self, trial: str) -> bool:
+        return "result.json" in files.list_names(self._loaded.root / trial)
+
+    def _trial_unit(self, trial: str) -> Unit | None:
+        local = PurePosixPath(trial).as_posix()
+        return next((unit for unit in self._engine.ledger.read().by_id.values()
+                     if unit.order.kind == "trial" and unit.order.local == local), None)  # fmt: skip
+
+
+def next_try(units: Units, unit_id: str, order: Order) -> Wanted | None:
+    """A read that was never wanted, or is wanted and not begun, or the one retry of one that failed."""
+    unit = units.by_id.get(unit_id)
+    if unit is None or (not unit.counted and not unit.settled):
+        return unit_id, order
+    if not unit.settled or unit.outcome in ("done", "cancelled", "blocked") or order.once is not None:
+        return None
+    again = units.by_id.get(_retry_id(unit_id))
+    if again is None or (not again.counted and not again.settled):
+        return _retry_id(unit_id), retry_of(order, RETRIES)
+    return None
+
+
+def _retry_id(unit_id: str) -> str:
+    return f"{unit_id}/retry{RETRIES}"

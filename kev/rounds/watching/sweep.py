@@ -1,0 +1,35 @@
+"""What is alive at the provider against what the ledger knows; it starts from the provider's list, not from ours."""
+
+from collections.abc import Collection
+from datetime import timedelta
+
+from kev.compute.errors import RemoteError
+from kev.compute.protocol import CallSummary
+from kev.ledger.units import Units
+from kev.rounds.engine import Engine
+
+LOOK_BACK = timedelta(hours=1)
+FUNCTIONS = ("run_trial", "run_full_trial", "run_sharded_trial", "run_bench", "run_locked_test", "run_resume")
+
+
+async def unknown_calls(engine: Engine, function: str, since: float, units: Units) -> list[CallSummary] | None:
+    """Calls of a function since then (Unix seconds) that no attempt has; None if the provider does not say."""
+    try:
+        rows = await engine.compute.recent_calls(function, since=engine.utc(since) - LOOK_BACK)
+    except RemoteError:
+        return None
+    # Read again: while the list was asked for, another process may have put its call on record.
+    known = engine.ledger.read().calls() | units.calls()
+    return [row for row in rows if row.id not in known]
+
+
+async def orphans(engine: Engine, since: float, functions: Collection[str] = FUNCTIONS) -> dict[str, str] | None:
+    """Calls that are alive and that nothing here started, call -> function; None if the provider does not say."""
+    units = engine.ledger.read()
+    found: dict[str, str] = {}
+    for function in functions:
+        rows = await unknown_calls(engine, function, since, units)
+        if rows is None:
+            return None
+        found |= {row.id: function for row in rows if not row.phase.is_terminal}
+    return found
