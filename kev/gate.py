@@ -81,9 +81,7 @@ class Gate:
                 self._check_names(book.units, new)
                 total = self._sum(what, _bound(book.units, new), book.units, meter, [name for name, _ in new])
                 self._decide(total)
-                at = self._now()
-                book.add(*(LedgerEvent(event="wanted", at=at, unit=name, order=order, who=self.who)
-                           for name, order in new))  # fmt: skip
+                book.add(LedgerEvent(event="wanted", at=self._now(), orders=dict(new), who=self.who))
             with suppress(OSError):  # a view of the ledger, which is on disk; the next one to write it brings it up
                 change_locked_state(self.state, lambda old: with_work(old, self.ledger.read()))
         self.note("admitted", f"bound ${total.bound:.2f}, headroom was ${total.account.headroom:.2f}", subject=what)

@@ -153,16 +153,15 @@ class Units:
                      if unit.order.once == once and (unit.counted or not unit.settled)), None)  # fmt: skip
 
     def _want(self, event: LedgerEvent) -> str | None:
-        if event.order is None:
-            return f"{event.unit} is wanted without an order"
-        unit = self.by_id.get(event.unit)
-        if unit is None:
-            self.by_id[event.unit] = Unit(event.unit, event.order, wanted_at=float(event.at))
-        elif unit.counted:
-            return f"{event.unit} is wanted a second time"
-        else:  # nothing of it was ever started, so it may be wanted anew, with other settings
-            unit.order, unit.wanted_at = event.order, float(event.at)
-            unit.settled_at, unit.outcome, unit.text, unit.cancelled_by = None, None, None, None
+        for name, order in (event.orders or {}).items():
+            unit = self.by_id.get(name)
+            if unit is None:
+                self.by_id[name] = Unit(name, order, wanted_at=float(event.at))
+            elif unit.counted:
+                return f"{name} is wanted a second time"
+            else:  # nothing of it was ever started, so it may be wanted anew, with other settings
+                unit.order, unit.wanted_at = order, float(event.at)
+                unit.settled_at, unit.outcome, unit.text, unit.cancelled_by = None, None, None, None
         return None
 
     def _intend(self, unit: Unit, event: LedgerEvent) -> str | None:

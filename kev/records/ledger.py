@@ -2,9 +2,9 @@
 
 The first line is `opened`. What a unit may cost is reserved by `wanted`; an `intent` is on disk before its spawn:
 
-    wanted      the unit was admitted, and its order is this
+    wanted      these units were admitted, each with its order
     extended    a person allowed one more attempt, beyond the bound of its admission
-    intent      an attempt at it is about to be spawned
+    intent      an attempt at the unit is about to be spawned
     call        the attempt has this call: its spawn answered, or the call was found (`text` says how)
     withdrawn   the provider refused the spawn and nothing was started; the attempt does not count
     abandoned   nothing of the attempt is alive at the provider; it counts
@@ -13,7 +13,9 @@ The first line is `opened`. What a unit may cost is reserved by `wanted`; an `in
     cancel      someone asked for the unit to be ended; it still counts until it is seen to have ended
 """
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from kev.records.base import Charge, StrictRecord, UnixSeconds
 
@@ -37,8 +39,8 @@ class Order(StrictRecord):
     payload: dict[str, Any]
     """Its argument, without what differs from attempt to attempt."""
     gpu: str | None = None
-    timeout: int
-    """Seconds, per attempt."""
+    timeout: Annotated[int, Field(gt=0)]
+    """Seconds, per attempt: nothing runs without an end."""
     attempts: int = 1
     """How many there may be in all."""
     attempt_usd: Charge
@@ -69,7 +71,8 @@ class LedgerEvent(StrictRecord):
     at: UnixSeconds
     unit: str = ""
     nonce: str | None = None
-    order: Order | None = None
+    orders: dict[str, Order] | None = None
+    """Of `wanted`: unit to order, all in one line, so that all of them are admitted or none."""
     call: str | None = None
     outcome: str | None = None
     text: str | None = None

@@ -22,7 +22,8 @@ UNIT = "trial/r41-4b/trial-0"
 
 def event(kind: str, at: float = 0.0, *, nonce: str | None = None, call: str | None = None, outcome: str | None = None,
           order: Order | None = None) -> LedgerEvent:  # fmt: skip
-    return LedgerEvent(event=kind, at=at, unit=UNIT, nonce=nonce, call=call, outcome=outcome, order=order)
+    return LedgerEvent(event=kind, at=at, unit="" if order else UNIT, nonce=nonce, call=call, outcome=outcome,
+                       orders={UNIT: order} if order else None)  # fmt: skip
 
 
 def add(runs: Path, *events: LedgerEvent) -> None:

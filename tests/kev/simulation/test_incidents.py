@@ -1,0 +1,193 @@
+"""Incidents that other launchers' users reported, each as the smallest night that would show it here."""
+
+import asyncio
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from fake_compute import Plan
+from lab import Lab, order
+from memory_disk import Killed
+from round_lab import RoundLab
+
+from kev import files
+from kev.errors import Refused
+from kev.gate import AlreadyStarted
+from kev.records.ledger import LedgerEvent, Order
+from kev.rounds.cancel import cancel
+from kev.rounds.launch import launch
+from kev.rounds.resume import resume
+from kev.rounds.status import state_of
+from kev.rounds.watching.detach import detach
+from kev.rounds.watching.loop import watch, watcher_lock
+from kev.session import read_session
+
+FULL, DELTA = "trial/r201-full/trial-0", "trial/r201-delta/trial-0"
+
+
+async def launched(lab: RoundLab, seconds: float = 1800) -> None:
+    lab.compute.plan = lambda *_: Plan(seconds=seconds)
+    await launch(lab.engine(), lab.loaded, stagger_s=0)
+
+
+async def test_a_guard_that_summed_another_store_than_the_meter_wrote(lab: Lab) -> None:
+    """sourcelibrary-v2#3843: the guard saw $9 while $830 were spent elsewhere."""
+    lab.compute.metered_override = Decimal(500) + Decimal(89)  # spent by something that is in no ledger here
+    with pytest.raises(Refused, match="spent \\$89"):
+        await lab.gate.reserve("r41", [("trial/r41/trial-0", order("r41", usd="1"))])
+
+
+async def test_one_item_dispatched_several_times_because_its_status_was_read_too_early(lab: Lab) -> None:
+    """sourcelibrary-v2#3826: dispatchers read the candidates before any of them had changed its status."""
+    await lab.gate.reserve("r41", [("trial/r41/trial-0", order("r41", attempts=3))])
+    gates = [lab.new_gate() for _ in range(5)]
+    results = await asyncio.gather(*(gate.start("trial/r41/trial-0") for gate in gates), return_exceptions=True)
+    assert sum(isinstance(result, AlreadyStarted) for result in results) == 4
+    assert len(lab.compute.calls) == 1
+
+
+async def test_a_timer_of_failures_that_was_not_reset_recovers_a_healthy_job(round_lab: RoundLab) -> None:
+    """skypilot#10155: 24 recoveries. Failures come and go here all night, and nothing is started again."""
+    await launched(round_lab, seconds=50_000)
+    asked = 0
+
+    async def flaky(name: str) -> str:
+        nonlocal asked
+        asked += name == "poll"
+        return "unavailable" if name == "poll" and asked % 3 else "ok"
+
+    round_lab.compute.point = flaky
+    await watch(round_lab.engine(), round_lab.loaded, lambda _: True, passes=40, interval_s=60)
+    assert [name for name in round_lab.compute.spawned if "trial/" in name] == [f"{FULL}#1", f"{DELTA}#1"]
+
+
+async def test_two_recoveries_at_once_make_one_attempt(round_lab: RoundLab) -> None:
+    """skypilot#8564: a recovery replayed by two controllers."""
+    await launched(round_lab, seconds=90_000)
+    round_lab.clock.time += 9000
+    attempt = round_lab.engine().ledger.read().by_id[FULL].counted[0]
+    round_lab.engine().gate.settle_attempt(FULL, attempt.nonce, "ended", outcome="timed_out")
+    results = await asyncio.gather(
+        resume(round_lab.engine(), FULL), resume(round_lab.engine(), FULL), return_exceptions=True
+    )
+    assert sum(isinstance(result, str) for result in results) == 1
+    assert round_lab.compute.spawned.count(f"{FULL}#2") == 1
+
+
+async def test_a_crash_between_creating_and_committing_buys_no_second_machine(round_lab: RoundLab) -> None:
+    """dstack#707: the machine was there, its record was not."""
+
+    async def die(name: str) -> str:
+        if name == "spawned" and len(round_lab.compute.spawned) == 2:
+            raise Killed
+        return "ok"
+
+    round_lab.compute.plan = lambda *_: Plan(seconds=1800)
+    round_lab.compute.point = die
+    with pytest.raises(Killed):
+        await launch(round_lab.engine(), round_lab.loaded, stagger_s=0)
+    round_lab.compute.point = None
+    await launch(round_lab.engine(), round_lab.loaded, stagger_s=0)
+    await watch(round_lab.engine(), round_lab.loaded, lambda _: True, passes=5)
+    assert round_lab.compute.spawned.count(f"{FULL}#1") == 1
+    assert round_lab.engine().ledger.read().by_id[FULL].counted[0].call == "fc-0001"
+
+
+async def test_what_was_told_to_stop_and_did_not_keeps_counting(round_lab: RoundLab) -> None:
+    """dstack#1551: marked terminated, still billing."""
+    await launched(round_lab, seconds=50_000)
+    engine = round_lab.engine()
+    call = engine.ledger.read().by_id[FULL].counted[0].call or ""
+    round_lab.compute.calls[call].stop_delay = 3000
+    await cancel(engine, FULL, "")
+    await watch(engine, round_lab.loaded, lambda _: True, passes=5, interval_s=60)
+    unit = engine.ledger.read().by_id[FULL]
+    assert state_of(unit) == "stopping"
+    assert unit.rest() > 0
+    await watch(engine, round_lab.loaded, lambda _: True, passes=60, interval_s=60)
+    assert engine.ledger.read().by_id[FULL].outcome == "cancelled"
+
+
+async def test_cancelled_while_nobody_knew_its_call_it_is_ended_when_it_is_found(round_lab: RoundLab) -> None:
+    """dstack#2068: cancelling while provisioning left a busy machine."""
+
+    async def lose(name: str) -> str:
+        return "lost" if name == "spawned" and len(round_lab.compute.spawned) == 2 else "ok"
+
+    round_lab.compute.point = lose
+    await launched(round_lab, seconds=50_000)
+    round_lab.compute.point = None
+    engine = round_lab.engine()
+    assert await cancel(engine, FULL, "") == "stopping"
+    await watch(engine, round_lab.loaded, lambda _: True, passes=4, interval_s=60)
+    assert engine.ledger.read().by_id[FULL].outcome == "cancelled"
+    assert round_lab.compute.calls["fc-0001"].cancelled_at is not None
+
+
+async def test_cancelled_before_it_was_started_it_never_starts(lab: Lab) -> None:
+    await lab.gate.reserve("r41", [("trial/r41/trial-0", order("r41"))])
+    with lab.gate.ledger.writing() as book:
+        book.add(LedgerEvent(event="cancel", at=0, unit="trial/r41/trial-0", who="Ada"))
+    with pytest.raises(AlreadyStarted, match="cancelled by Ada"):
+        await lab.gate.start("trial/r41/trial-0")
+
+
+async def test_nothing_is_started_without_a_hard_end(lab: Lab) -> None:
+    """Open-Athena/marin-dna#564: 400 idle hours, since nothing limited them."""
+    with pytest.raises(ValueError, match="timeout"):
+        Order.model_validate(order().to_json() | {"timeout": None})
+    with pytest.raises(ValueError, match="timeout"):
+        order("r41", timeout=0)
+    await lab.gate.reserve("r41", [("trial/r41/trial-0", order("r41", timeout=120))])
+    await lab.gate.start("trial/r41/trial-0")
+    assert [call.timeout for call in lab.compute.calls.values()] == [120]
+
+
+async def test_a_call_delivered_twice_is_one_attempt_and_both_are_charged(round_lab: RoundLab) -> None:
+    """runpod-python#402: long requests ran twice and were billed twice."""
+
+    async def twice(name: str) -> str:
+        return "duplicate" if name == "spawn" and len(round_lab.compute.spawned) == 1 else "ok"
+
+    round_lab.compute.point = twice
+    await launched(round_lab)
+    round_lab.compute.point = None
+    engine = round_lab.engine()
+    await watch(engine, round_lab.loaded, lambda _: True, passes=25)
+    assert len(engine.ledger.read().by_id[FULL].counted) == 1
+    spent = read_session(round_lab.state).spent
+    assert spent is not None
+    both = sum(call.cost(round_lab.clock.time) for call in round_lab.compute.calls.values())
+    assert spent.usd <= both
+    assert sum(call.duplicate for call in round_lab.compute.calls.values()) == 1
+
+
+async def test_scheduled_is_not_ready_and_pending_is_neither(round_lab: RoundLab) -> None:
+    """allenai/open-instruct#1912: a start fault was read as a running job."""
+    unit_id = "trial/r41/trial-0"
+    gate = round_lab.engine().gate
+    await gate.reserve("r41", [(unit_id, order("r41"))])
+    assert state_of(gate.ledger.read().by_id[unit_id]) == "wanted"
+
+    async def lose(name: str) -> str:
+        return "lost" if name == "spawned" else "ok"
+
+    round_lab.compute.point = lose
+    with pytest.raises(Exception, match="lost"):
+        await gate.start(unit_id)
+    assert state_of(gate.ledger.read().by_id[unit_id]) == "pending"
+
+
+def test_a_watcher_that_cannot_start_says_why_and_leaves_nothing_running(
+    round_lab: RoundLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+    monkeypatch.setattr(sys, "executable", sys.executable)
+    log = round_lab.runs / "r201.watch.log"
+    with files.locked(watcher_lock(round_lab.state)), pytest.raises(Refused, match="held by process"):
+        detach([str(round_lab.spec_path)], log)
+    round_lab.state.unlink()
+    with pytest.raises(Refused, match="no session"):
+        detach([str(round_lab.spec_path)], log)
+    assert log.read_text().count("held by process") == 1  # logs are added to, never cut
