@@ -47,6 +47,11 @@ class Ledger:
         self._forget()
 
     @property
+    def size(self) -> int:
+        """Bytes of it that were read: equal as long as nothing was added."""
+        return len(self._data)
+
+    @property
     def is_begun(self) -> bool:
         """Whether the last reading found a ledger."""
         return self._lines > 0

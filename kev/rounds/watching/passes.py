@@ -64,6 +64,8 @@ class Watch:
     strays: dict[str, str] = field(default_factory=dict)
     """Orphans: call -> function."""
     retry_after_s: float = 0.0
+    shown: int = -1
+    """Size of the ledger when its views were last brought up to it."""
     swept: float | None = None
     last_start: float | None = None
 

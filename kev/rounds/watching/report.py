@@ -4,11 +4,8 @@ import os
 import socket
 
 from kev import files
-from kev.errors import NotFound
 from kev.ledger.units import Unit
 from kev.ledger.views import replace_record, with_work, write_views
-from kev.records.base import read_record
-from kev.records.session import SessionState
 from kev.records.watch import TrialState, WatchRecord
 from kev.records.watcher import WatcherRecord
 from kev.rounds.watching.passes import Watch
@@ -26,7 +23,8 @@ def write_pass(watch: Watch, passes: int, state: str, text: str = "") -> None:
     """Bring every view up to the ledger. Raises OSError, or DamagedFile for a view that must not be written over."""
     engine = watch.engine
     units = watch.units()
-    write_views(engine.runs, engine.ledger.read(), {unit.order.name for unit in units})
+    if engine.ledger.size != watch.shown:
+        write_views(engine.runs, engine.ledger.read(), {unit.order.name for unit in units})
     for name in dict.fromkeys(unit.order.name for unit in units if unit.order.kind == "trial"):
         trials = [unit for unit in units if unit.order.name == name]
         replace_record(engine.runs / f"{name}.watch.json", watch_record(trials, watch))
@@ -42,16 +40,13 @@ def write_pass(watch: Watch, passes: int, state: str, text: str = "") -> None:
 
 
 async def mirror_session(watch: Watch) -> None:
-    """Bring the session's list of studies and reads up to the ledger, where it differs."""
+    """Bring the session's list of studies and reads up to the ledger, if that has grown. Raises LockHeld."""
     engine = watch.engine
-    path = engine.gate.state
-    try:
-        known = read_record(path, SessionState)
-    except NotFound:
-        return
-    if with_work(known, engine.ledger.read()) != known:
+    if engine.ledger.size != watch.shown:
         async with engine.gate.locked():
-            change_locked_state(path, lambda old: with_work(old, engine.ledger.read()))
+            units = engine.ledger.read()
+            change_locked_state(engine.gate.state, lambda old: with_work(old, units))
+        watch.shown = engine.ledger.size
 
 
 def is_quiet(watch: Watch) -> bool:

@@ -62,6 +62,7 @@ class Call:
     stop_delay: float = 0.0
     result: Any = None
     duplicate: bool = False
+    spawned: float = 0.0
 
     @property
     def stops(self) -> float:
@@ -107,6 +108,8 @@ class FakeCompute:
     calls: dict[str, Call] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
     deployed: bool = True
+    list_lag: float = 0.0
+    """Seconds after which a call appears in the list of calls."""
     lag: float = 0.0
     """Seconds by which the meter is late."""
     cycle_starts: list[float] = field(default_factory=lambda: [-1e9])
@@ -173,6 +176,7 @@ class FakeCompute:
             hourly=self.hourly(function, payload, gpu, timeout),
             result=plan.result,
             duplicate=duplicate,
+            spawned=self.clock.time,
         )
         self.calls[call.id] = call
         if not duplicate:
@@ -215,7 +219,7 @@ class FakeCompute:
         return [
             CallSummary(call.id, call.phase(now), "", None, None, "", None)
             for call in self.calls.values()
-            if call.function == function and call.started >= from_time - 1
+            if call.function == function and call.spawned >= from_time - 1 and call.spawned <= now - self.list_lag
         ]
 
     async def listdir(self, volume: str, path: str, *, recursive: bool = False) -> list[Entry]:

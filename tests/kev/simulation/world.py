@@ -18,11 +18,13 @@ from fake_compute import EPOCH, Call, FakeClock, FakeCompute, Plan
 from memory_disk import Killed, MemoryDisk
 
 from kev import budget, control, files
+from kev.compute.errors import RemoteError
 from kev.compute.protocol import Phase
 from kev.document import Document
-from kev.errors import KevError
+from kev.errors import KevError, Refused
 from kev.gate import Gate
 from kev.ledger.book import Ledger
+from kev.ledger.units import Attempt
 from kev.records.ledger import Order
 from kev.records.spec import RoundSpec
 from kev.rounds.engine import Engine
@@ -36,6 +38,7 @@ RUNS = ROOT / "runs"
 LEDGER = str(RUNS / "ledger.jsonl")
 STATE = RUNS / "night-state.json"
 INTERVAL_S = 900.0
+READ_USD = budget.hourly_rate("H100") / 2
 TEST = "/runs/x/checkpoint sha test"
 
 FULL = {"base": "lamps/Base", "full_ft": 1, "weights_dtype": "bf16"}
@@ -110,6 +113,8 @@ class World:
     restarts: int = 0
     points: int = 0
     acknowledged: set[str] = field(default_factory=set)
+    attempts: list[Attempt] = field(default_factory=list)
+    """Every attempt that was on record in the end."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -120,7 +125,10 @@ class World:
         self.compute = FakeCompute(self.clock, self.deliver, plan=self.plan, hourly=self.hourly, point=self.point)
         self.compute.lag = draw.choice([0.0, 600.0, 1800.0])
         self.compute.before = Decimal(500)
-        self.authorization = Decimal(draw.choice([60, 80, 200, 200, 200]))
+        self.compute.list_lag = draw.choice([0.0, 60.0, 600.0])
+        self.hunger = draw.choice([0, 0, 10])
+        """How many more reads someone would like to pay for; then trials use up all that they may cost."""
+        self.authorization = Decimal(draw.choice([36, 37, 40, 45, 60, 200]))
         self.ceiling = self.authorization - budget.reserve(self.authorization)
         self.rate = draw.choice([0.0, 1.0, 1.0, 2.0])
         """How often faults happen."""
@@ -136,11 +144,13 @@ class World:
         self.disk.put(str(ROOT / "delta.json"), files.dump_json([{"base": "lamps/Base"}]))
         self.processes = [Process("launch-a", self.launch, 0.7), Process("watch", self.watch, 1.0, wake=300.0)]
         if draw.random() < 0.3:
-            self.processes.append(Process("launch-b", self.launch, 0.3, wake=draw.uniform(0, 400)))
+            self.processes.append(Process("launch-b", self.launch, 0.3, wake=draw.choice([0.0, draw.uniform(0, 400)])))
         if draw.random() < 0.2:
             self.processes.append(Process("watch-b", self.watch, 0.3, wake=draw.uniform(0, 2000)))
         if draw.random() < 0.3:
             self.processes += [Process(f"test-{n}", self.read_test, 0.5, wake=draw.uniform(0, 900)) for n in range(2)]
+        if self.hunger:
+            self.processes.append(Process("hungry", self.spend, 0.9, wake=draw.uniform(200, 9000)))
         for process in self.processes:
             process.skew = draw.uniform(-45, 45)
 
@@ -177,11 +187,24 @@ class World:
         engine = self.engine(process)
         order = Order(kind="read", name=f"r7c-{process.name}", function="run_bench", timeout=1800,
                       payload={"run": "/runs/x/checkpoint", "suite": "TEST", "name": f"r7c-{process.name}"},
-                      gpu="H100", attempt_usd=Decimal(3), remote=f"bench/r7c-{process.name}",
+                      gpu="H100", attempt_usd=READ_USD, remote=f"bench/r7c-{process.name}",
                       local=f"runs/r7c-{process.name}", once=TEST, session="night", round=7)  # fmt: skip
         wanted: list[Wanted] = [(f"read/runs/r7c-{process.name}", order)]
         done = await launch_orders(engine, wanted, "the test", 10)
         self.acknowledged |= set(done.calls.values())
+        return True
+
+    async def spend(self, process: Process) -> bool:
+        """Whatever is left is spent on reads that take as long as they may."""
+        engine = self.engine(process)
+        for number in range(self.hunger):
+            name = f"r7x-{number}"
+            order = Order(kind="read", name=name, function="run_bench", timeout=1800, gpu="H100",
+                          payload={"run": "x", "suite": "HUNGRY", "name": name}, attempt_usd=READ_USD,
+                          remote=f"bench/{name}", local=f"runs/{name}", session="night", round=7)  # fmt: skip
+            with suppress(Refused, RemoteError):
+                await launch_orders(engine, [(f"read/runs/{name}", order)], name, 1)
+            await engine.gate.sleep(self.random.choice([5.0, 1200.0]))
         return True
 
     def finish(self, _: LoadedSpec) -> bool:
@@ -230,8 +253,10 @@ class World:
         try:
             point = process.coroutine.send(None if process.fate == "" else process.fate)
         except StopIteration as done:
-            process.over, process.coroutine = True, None
-            process.problem = "" if done.value else "incomplete"
+            process.coroutine, process.problem = None, "" if done.value else "incomplete"
+            # What is started after a watch ended is the next watch's.
+            process.over = process.name != "watch" or all(each.over for each in self.processes if each is not process)
+            process.wake = self.clock.time + INTERVAL_S
             return
         except Killed:
             self.die(process)
@@ -306,6 +331,11 @@ class World:
         draw = self.random
         queue = draw.uniform(0, self.queue)
         kind = draw.random()
+        if self.hunger:
+            queue = 0.0
+            if payload.get("suite") == "HUNGRY":
+                return Plan(seconds=9000)
+            kind = kind if kind > 0.6 else 0.0
         if "study" in payload:
             if kind < 0.25:
                 payload["ends_lease"] = draw.random() < 0.5
@@ -359,6 +389,7 @@ class World:
         self.check_spawns()
         self.disk.process = "a reader"
         units = Ledger(RUNS).read()
+        self.attempts = [attempt for unit in units.by_id.values() for attempt in unit.attempts]
         assert self.acknowledged <= units.calls(), "a call that was reported is not on record"
         watcher = self.processes[1]
         launched = bool(units.of_name("r7"))
