@@ -1,8 +1,8 @@
 """What is out already: the most that everything unsettled can still cost, whoever started it.
 
-Three places know of work, and each unit is counted once, where it is known best: the ledger, spawn records that the
-ledger has no study for, and what the session's state lists besides. One that cannot be read makes nothing launchable:
-it may stand for running work.
+Three places know of work, and each unit is counted once, where it is known best: the ledger, the records of studies
+and reads that it did not start (by `modal run`, say), and what the session's state lists besides. One that cannot be
+read makes nothing launchable: it may stand for running work.
 """
 
 from collections.abc import Collection, Iterator
@@ -16,12 +16,18 @@ from kev.errors import NotFound
 from kev.ledger.units import Units
 from kev.meter import Meter
 from kev.records.base import read_record
+from kev.records.read import ReadRecord
 from kev.records.spawn import SpawnRecord
 from kev.records.watch import WatchRecord
 from kev.session import Session
 
 SPAWN_SUFFIX = ".spawn.json"
 WATCH_SUFFIX = ".watch.json"
+READ_SUFFIX = ".read.json"
+ENDS_OF_READ = frozenset({"report.json", "failure.json", "summary.json"})
+
+LONGEST_QUEUE_S = 6 * 3600.0
+"""A read may have waited this long for a machine, beyond its own timeout."""
 
 GIVEN_UP_UNREACHABLE = 60
 """An earlier watcher called a trial failed after so many network failures, though it may still run."""
@@ -52,7 +58,7 @@ def commitments(
 ) -> Commitments:
     """What is out besides the rest of the units `own`, given a meter that was read at `metered_at` (Unix seconds).
 
-    Raises DamagedFile for a spawn record that cannot be believed.
+    Raises DamagedFile for a record of a spawn or a read that cannot be believed.
     """
     running = sum((unit.rest() for unit in units.open() if unit.id not in own), Decimal(0))
     unseen = sum((unit.unseen(metered_at) for unit in units.by_id.values()), Decimal(0))
@@ -63,6 +69,8 @@ def commitments(
             listed.add(record.name)
             if not is_settled(runs, record):
                 parts.append(Part(record.name, record.bound_usd))
+    parts += [Part(read.name, read.bound_usd) for read in read_records(runs)
+              if not {read.name, f"locked/{read.name}"} & listed and not is_read(runs, read, metered_at)]  # fmt: skip
     parts += [Part(work.name, work.bound) for work in (*session.studies, *session.reads)
               if not work.settled and work.name not in listed]  # fmt: skip
     return Commitments(tuple(parts))
@@ -73,6 +81,19 @@ def spawn_records(runs: Path) -> Iterator[SpawnRecord]:
     for name in files.list_names(runs):
         if name.endswith(SPAWN_SUFFIX) and not name.startswith("."):
             yield read_record(runs / name, SpawnRecord)
+
+
+def read_records(runs: Path) -> Iterator[ReadRecord]:
+    """Every record of a read. Raises DamagedFile."""
+    for name in files.list_names(runs):
+        if name.endswith(READ_SUFFIX) and not name.startswith("."):
+            yield read_record(runs / name, ReadRecord)
+
+
+def is_read(runs: Path, record: ReadRecord, now: float) -> bool:
+    """Whether a read that the ledger did not make has ended: what it wrote is here, or it cannot be running."""
+    here = files.list_names(runs / record.name) + files.list_names(runs / "locked" / record.name)
+    return bool(ENDS_OF_READ & set(here)) or now > record.at + record.timeout + LONGEST_QUEUE_S
 
 
 def is_settled(runs: Path, record: SpawnRecord) -> bool:

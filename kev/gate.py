@@ -18,10 +18,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from kev import control
+from kev import control, files
 from kev.budget import Account
 from kev.clock import Clock
-from kev.commitments import Sum, commitments, spawn_records
+from kev.commitments import READ_SUFFIX, Sum, commitments, spawn_records
 from kev.compute.errors import RemoteError, SpendLimitReached
 from kev.compute.protocol import CallRef, Compute
 from kev.errors import KevError, LockHeld, NotFound, Refused
@@ -236,10 +236,15 @@ class Gate:
         studies = {record.name for record in spawn_records(self.ledger.runs)} - {
             unit.order.name for unit in units.by_id.values()
         }
+        records = set(files.list_names(self.ledger.runs))
         asked: dict[str, str] = {}
         for name, order in new:
             if order.kind == "trial" and order.name in studies:
                 raise Refused(f"{name}: runs/{order.name}.spawn.json is there, and the ledger did not start it; "
+                              "a name is never used again")  # fmt: skip
+            taken = f"{order.name.removeprefix('locked/')}{READ_SUFFIX}"
+            if order.kind != "trial" and taken in records and not units.of_name(order.name):
+                raise Refused(f"{name}: runs/{taken} is there, and the ledger did not start it; "
                               "a name is never used again")  # fmt: skip
             if order.once is not None:
                 reader = units.reader_of(order.once)

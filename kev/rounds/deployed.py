@@ -10,7 +10,7 @@ from kev.gate import AlreadyStarted
 from kev.records.ledger import LedgerEvent, Order
 from kev.rounds.engine import Engine
 from kev.rounds.trial_orders import round_up
-from kev.sources import describe, differing, digest
+from kev.worker.sources import describe, differing, digest
 
 FUNCTION = "remote_source_hashes"
 TIMEOUT_S = 120

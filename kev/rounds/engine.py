@@ -21,7 +21,7 @@ from kev.records.spec import RoundSpec
 from kev.rounds.specs import LoadedSpec, load_spec
 from kev.rounds.trial_orders import Provenance
 from kev.session import STATE_SUFFIX, read_session
-from kev.sources import digest, source_hashes
+from kev.worker.sources import digest, source_hashes
 
 RUNS_VOLUME = "kev-runs"
 LEASE_VOLUME = "kev-leases"

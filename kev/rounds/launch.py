@@ -18,7 +18,7 @@ from kev.rounds.specs import LoadedSpec
 from kev.rounds.starting import Started, start_all
 from kev.rounds.trial_orders import Wanted, is_same_work, trial_orders
 from kev.rounds.validate import validate
-from kev.sources import source_hashes
+from kev.worker.sources import source_hashes
 
 SHOWN = 5
 """Problems that a refusal names."""

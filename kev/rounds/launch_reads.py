@@ -15,7 +15,7 @@ from kev.rounds.launch import check_launchable, launch_orders, preview, report
 from kev.rounds.read_orders import arm_reads, has_landed
 from kev.rounds.specs import LoadedSpec
 from kev.rounds.trial_orders import Wanted
-from kev.sources import source_hashes
+from kev.worker.sources import source_hashes
 
 
 def missing_reads(engine: Engine, loaded: LoadedSpec, arms: list[str], *, parents: bool = False,

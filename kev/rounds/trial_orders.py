@@ -12,6 +12,7 @@ from kev.ledger.units import trial_id
 from kev.records.ledger import Order
 from kev.records.plan import is_full_weight
 from kev.records.spec import RoundSpec, Study
+from kev.worker.orders import label_of, trial_directory, trial_function
 
 Wanted = tuple[str, Order]
 """A unit's id and its order."""
@@ -29,23 +30,6 @@ class Provenance:
     session: str | None = None
 
 
-def label_of(index: int) -> str:
-    """The label of a plan's trial, counted from 0."""
-    return f"trial-{index}"
-
-
-def directory_of(index: int) -> str:
-    """The directory of a plan's trial in its study."""
-    return f"{index:02d}-{label_of(index)}"
-
-
-def trial_function(gpu: str, full_weight: bool) -> str:
-    """The remote function that trains: several cards in one container have a machine of another shape."""
-    if not full_weight:
-        return "run_trial"
-    return "run_full_trial" if budget.parse_gpu(gpu).count == 1 else "run_sharded_trial"
-
-
 def trial_orders(spec: RoundSpec, root: Path, provenance: Provenance) -> list[Wanted]:
     """Every trial of every study, in the order of the spec. Raises NotFound, DamagedFile or Refused."""
     return [wanted for name, study in spec.studies.items() for wanted in _study(spec, root, name, study, provenance)]
@@ -58,7 +42,7 @@ def _study(spec: RoundSpec, root: Path, name: str, study: Study, provenance: Pro
     attempts = budget.FULL_WEIGHT_ATTEMPTS if full_weight else 1
     each = round_up(bound / len(plan) / attempts)
     for index, config in enumerate(plan):
-        label, directory = label_of(index), f"{name}/{directory_of(index)}"
+        label, directory = label_of(index), f"{name}/{trial_directory(index)}"
         order = Order(
             kind="trial",
             name=name,

@@ -11,7 +11,7 @@ from lab import Lab
 from kev.rounds.engine import Engine
 from kev.rounds.specs import LoadedSpec, load_spec
 from kev.rounds.trial_orders import Provenance
-from kev.sources import source_hashes
+from kev.worker.sources import source_hashes
 
 PLAN = "# Plan\n\n## Round 201\n\nDoes it help?\n"
 

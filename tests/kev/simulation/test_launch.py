@@ -19,6 +19,8 @@ from kev.rounds.launch_reads import missing_reads, readable_arms
 from kev.rounds.read_orders import arm_reads, retry_of
 from kev.rounds.resume import resume
 from kev.rounds.status import state_of
+from kev.rounds.trial_orders import trial_orders
+from kev.worker.orders import BenchmarkOrder, LockedOrder, TrialOrder, parse_order
 
 FULL, DELTA = "trial/r201-full/trial-0", "trial/r201-delta/trial-0"
 
@@ -130,6 +132,19 @@ def test_an_arm_has_the_reads_of_its_rule_pool_and_transfer(round_lab: RoundLab)
     assert order.payload["run"] == "/runs/r201-blend/2b-w50/checkpoint"
     assert order.payload["flags"] == "--split calibration"
     assert order.timeout == 1800
+
+
+def test_what_is_sent_is_what_a_container_takes(round_lab: RoundLab) -> None:
+    spec, root, provenance = round_lab.loaded.spec, round_lab.root, round_lab.engine().provenance
+    shapes = {"trial": TrialOrder, "read": BenchmarkOrder, "locked": LockedOrder}
+    wanted = trial_orders(spec, root, provenance)
+    for stage in (None, "tests", "locked"):
+        wanted += arm_reads(spec, root, "2b-full", provenance, stage=stage)
+    assert {order.kind for _, order in wanted} == set(shapes)
+    for _, order in wanted:
+        attempt = {"nonce": "n", "attempt": 1} if order.kind == "trial" else {}
+        sent = parse_order({**order.payload, **attempt, "run_id": "x"}, shapes[order.kind])
+        assert not sent.model_extra
 
 
 def test_only_arms_that_are_finished_are_read(round_lab: RoundLab) -> None:
