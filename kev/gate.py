@@ -136,7 +136,7 @@ class Gate:
             self.settle_attempt(unit_id, nonce, "withdrawn", text=str(error))
             self.note("refused", f"not started: {error}", subject=unit_id, severity="warning")
             if isinstance(error, SpendLimitReached):
-                self._stop_spawns(str(error))
+                self.pause(str(error))
             raise
         with self.ledger.writing() as book:
             book.add(LedgerEvent(event="call", at=self._now(), unit=unit_id, nonce=nonce, call=ref.id))
@@ -255,8 +255,12 @@ class Gate:
             if order.gateway_usd is not None:
                 _check_gateway(name, order.gateway_usd, units, self.state)
 
-    def _stop_spawns(self, reason: str) -> None:
-        control.set_control(self.state, "soft", who="the engine", at=self._now(), reason=reason)
+    def pause(self, reason: str) -> None:
+        """Start nothing new until a person lifts it, and say so. A disk that does not take it is told as well."""
+        try:
+            control.set_control(self.state, "soft", who="the engine", at=self._now(), reason=reason)
+        except OSError as error:
+            self.say(f"!!! the pause is not on disk: {error.strerror or error}")
         self.note("paused", f"nothing new is started: {reason}", severity="critical")
         self.say(f"!!! nothing new is started: {reason}; what runs is polled on")
 

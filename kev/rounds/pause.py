@@ -5,6 +5,7 @@ import json
 
 from kev.clock import SystemClock
 from kev.control import set_control
+from kev.errors import KevError
 from kev.rounds.engine import add_session_arguments, find_state
 from kev.rounds.specs import load_spec
 
@@ -37,6 +38,9 @@ def _set(arguments: argparse.Namespace, mode: str, reason: str) -> int:
     loaded = load_spec(arguments.spec, arguments.root)
     state = find_state(loaded.root / "runs", arguments.session)
     at = SystemClock().now().timestamp()
-    control = set_control(state, mode, who=getpass.getuser(), at=at, reason=reason)
+    try:
+        control = set_control(state, mode, who=getpass.getuser(), at=at, reason=reason)
+    except OSError as error:
+        raise KevError(f"{state.parent}: cannot be written ({error.strerror or error}); nothing is changed") from None
     print(json.dumps(control.to_json()) if arguments.json else f"{state.name}: {mode}")
     return 0

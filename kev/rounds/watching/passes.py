@@ -308,10 +308,7 @@ class Watch:
     def _break_crash_loop(self, mode: str, since: float) -> None:
         reason = decide.round_crash_loop(self.units(), since) if mode == "running" else None
         if reason is not None:
-            engine = self.engine
-            control.set_control(engine.gate.state, "soft", who="the watcher", at=engine.now(), reason=reason)
-            engine.gate.note("paused", f"nothing new is started: {reason}", severity="critical")
-            engine.say(f"!!! nothing new is started: {reason}")
+            self.engine.gate.pause(reason)
 
     async def _project(self) -> None:
         clock = self.engine.clock
