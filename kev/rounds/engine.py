@@ -17,7 +17,6 @@ from kev.compute.protocol import Compute
 from kev.errors import KevError, NotFound, UsageError
 from kev.gate import Gate
 from kev.ledger.book import Ledger
-from kev.records.spec import RoundSpec
 from kev.rounds.specs import LoadedSpec, load_spec
 from kev.rounds.trial_orders import Provenance
 from kev.session import STATE_SUFFIX, read_session
@@ -154,8 +153,3 @@ def _to_stderr(line: str) -> None:
     from kev.text import visible
 
     print(visible(line), file=sys.stderr)
-
-
-def spec_units(spec: RoundSpec) -> set[str]:
-    """The studies of a round, by name."""
-    return set(spec.studies)
