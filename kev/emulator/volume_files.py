@@ -14,19 +14,18 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kev import files
+from kev.emulator.uploads import Upload
 from kev.errors import KevError
 
 MANIFEST = "manifest.json"
 COPYING = ".kev-copying"
 """Ends the name of a file that is being copied."""
-
-COPY_BYTES = 8 * 1024 * 1024
 
 PINS_KEPT = 512
 """So many files that were being read are kept after they are replaced."""
@@ -165,17 +164,23 @@ class VolumeFiles:
             prune(target.parent, self.committed)
         shutil.rmtree(stage)
 
-    def put(self, contents: Mapping[str, Sequence[Path]]) -> None:
-        """Commit files from outside, each made of the files that hold its blocks."""
+    def put(self, uploads: Mapping[str, Upload]) -> None:
+        """Commit files from outside, all or none. Raises ValueError if one is not whole, or is in the way of others."""
+        names = [str(self.path(name).relative_to(self.committed)) for name in uploads]
+        for name in names:
+            path = self.committed / name
+            if path.is_dir():
+                raise ValueError(f"{name}: is a directory")
+            if (blocking := next((each for each in path.parents if each.is_file()), None)) is not None:
+                raise ValueError(f"{name}: {blocking.relative_to(self.committed)} is a file")
         stage = self.new_stage()
-        for name, blocks in contents.items():
-            target = stage / "files" / name.strip("/")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("wb") as stream:
-                for block in blocks:
-                    with block.open("rb") as source:
-                        shutil.copyfileobj(source, stream, COPY_BYTES)
-        self.seal(stage, [name.strip("/") for name in contents], [])
+        try:
+            for name, upload in zip(names, uploads.values(), strict=True):
+                upload.write(stage / "files" / name)
+            self.seal(stage, names, [])
+        except BaseException:
+            shutil.rmtree(stage)
+            raise
         self.publish(stage)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 from kev.emulator.entities import Task
@@ -64,6 +65,10 @@ class VolumeViews:
         """Commit, and then take over what others have committed."""
         await asyncio.shield(self._reload(task_id, volume_id))
 
+    async def change(self, volume_id: str, change: Callable[[], None]) -> None:
+        """Change committed files from outside, while no commit or reload is under way, and to the end once begun."""
+        await asyncio.shield(self._change(volume_id, change))
+
     async def close(self, task_id: str) -> None:
         """Forget a container's copies once nothing works on them; what it did not commit is lost, as in reality."""
         for volume_id in self._views.get(task_id, {}):
@@ -87,6 +92,10 @@ class VolumeViews:
         async with self._locks[volume_id]:
             if (view := self._views.get(task_id, {}).get(volume_id)) is not None:
                 await asyncio.to_thread(view.reload)
+
+    async def _change(self, volume_id: str, change: Callable[[], None]) -> None:
+        async with self._locks[volume_id]:
+            await asyncio.to_thread(change)
 
     @staticmethod
     def _publish(view: View, stage: Stage) -> None:

@@ -1,6 +1,5 @@
 """Volumes: named file trees that containers commit to and everyone else reads."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from kev.emulator.entities import Volume
 from kev.emulator.identity import DEFAULT_ENVIRONMENT
 from kev.emulator.limits import Limits
 from kev.emulator.store import Store
+from kev.emulator.uploads import Upload
 from kev.emulator.volume_files import VolumeFiles, copy_file, remove
 from kev.emulator.volume_views import VolumeViews
 from kev.emulator.wire import GRPCError, Status, invalid, new_id, not_found, pb
@@ -125,7 +125,7 @@ class Volumes:
     async def volume_put_files2(
         self, request: pb.VolumePutFiles2Request, _caller: Caller
     ) -> pb.VolumePutFiles2Response:
-        files = self._files(request.volume_id)
+        self._store.volume(request.volume_id)
         missing = [
             pb.VolumePutFiles2Response.MissingBlock(
                 file_index=at, block_index=number, put_url=self._blobs.content_url(block.contents_sha256.hex())
@@ -136,28 +136,41 @@ class Volumes:
         ]
         if missing:
             return pb.VolumePutFiles2Response(missing_blocks=missing)
-        self._refuse_overwriting(
-            files, [each.path for each in request.files], request.disallow_overwrite_existing_files
-        )
-        contents = {
-            each.path: [self._contents.path(block.contents_sha256.hex()) for block in each.blocks]
+        uploads = {
+            each.path: Upload(
+                each.size, BLOCK, [self._contents.path(block.contents_sha256.hex()) for block in each.blocks]
+            )
             for each in request.files
         }
-        await asyncio.to_thread(files.put, contents)
+        await self._put(request, uploads)
         return pb.VolumePutFiles2Response()
 
     async def volume_put_files(self, request: Any, _caller: Caller) -> None:
+        uploads = {each.filename: Upload.of_one_piece(self._contents.path(each.sha256_hex)) for each in request.files}
+        await self._put(request, uploads)
+
+    async def _put(self, request: Any, uploads: dict[str, Upload]) -> None:
         files = self._files(request.volume_id)
-        names = [each.filename for each in request.files]
-        self._refuse_overwriting(files, names, request.disallow_overwrite_existing_files)
-        contents = {each.filename: [self._contents.path(each.sha256_hex)] for each in request.files}
-        await asyncio.to_thread(files.put, contents)
+
+        def put() -> None:
+            if request.disallow_overwrite_existing_files:
+                for name in uploads:
+                    if self._path(files, name).exists():
+                        raise GRPCError(Status.ALREADY_EXISTS, f"{name}: already exists")
+            files.put(uploads)
+
+        try:
+            await self._views.change(request.volume_id, put)
+        except ValueError as error:
+            raise invalid(str(error)) from None
 
     async def volume_remove_file2(self, request: Any, _caller: Caller) -> None:
         path = self._existing(request.volume_id, request.path)
         if path.is_dir() and not request.recursive:
             raise invalid(f"{request.path}: is a directory; ask for a recursive removal")
-        await asyncio.to_thread(remove, path)
+        if path == self._files(request.volume_id).committed:
+            raise invalid("the top of a volume cannot be removed; delete the volume")
+        await self._views.change(request.volume_id, lambda: remove(path))
 
     async def volume_remove_file(self, request: Any, caller: Caller) -> None:
         await self.volume_remove_file2(request, caller)
@@ -167,12 +180,22 @@ class Volumes:
         target = self._path(files, request.dst_path)
         sources = [self._existing(request.volume_id, each) for each in request.src_paths]
         into = target.is_dir() or request.dst_path.endswith("/") or len(sources) > 1
+        copies: list[tuple[Path, Path]] = []
         for source in sources:
             if source.is_dir() and not request.recursive:
                 raise invalid(f"{source.name}: is a directory; ask for a recursive copy")
             place = target / source.name if into else target
-            for path in [source] if source.is_file() else [each for each in source.rglob("*") if each.is_file()]:
-                copy_file(path, place / path.relative_to(source) if path != source else place)
+            if source.is_file():
+                copies.append((source, place))
+            else:
+                found = [each for each in source.rglob("*") if each.is_file()]
+                copies += [(each, place / each.relative_to(source)) for each in found]
+
+        def copy() -> None:
+            for source, place in copies:
+                copy_file(source, place)
+
+        await self._views.change(request.volume_id, copy)
 
     async def volume_copy_files(self, request: Any, caller: Caller) -> None:
         await self.volume_copy_files2(request, caller)
@@ -213,11 +236,6 @@ class Volumes:
             kind = pb.FileEntry.DIRECTORY if path.is_dir() else pb.FileEntry.FILE
             size = 0 if path.is_dir() else status.st_size
             yield pb.FileEntry(path=str(path.relative_to(top)), type=kind, mtime=int(status.st_mtime), size=size)
-
-    def _refuse_overwriting(self, files: VolumeFiles, names: list[str], asked: bool) -> None:
-        for name in names:
-            if self._path(files, name).exists() and asked:
-                raise GRPCError(Status.ALREADY_EXISTS, f"{name}: already exists")
 
 
 def metadata(volume: Volume) -> pb.VolumeMetadata:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kev.emulator.uploads import Upload
 from kev.emulator.volume_files import Pins, View, VolumeFiles
 
 NAMES = ("a", "b", "d/c", "d/e/f")
@@ -150,7 +151,7 @@ def test_a_commit_that_was_interrupted_between_two_files_is_finished(tmp_path: P
 
 def test_a_sub_path_is_all_that_its_container_sees_and_changes(tmp_path: Path) -> None:
     volume = VolumeFiles(tmp_path / "volume")
-    volume.put({"left/a": [], "right/b": []})
+    volume.put({"left/a": Upload(0, 1, []), "right/b": Upload(0, 1, [])})
     one = view(volume, tmp_path / "1", sub_path="left")
     assert texts(one.directory) == {"a": ""}
 
