@@ -6,7 +6,7 @@ from kev.emulator.narrator import Narrator
 from kev.emulator.queues import CallQueues
 from kev.emulator.store import Store
 from kev.emulator.timings import Timings
-from kev.emulator.wire import pb
+from kev.emulator.wire import KERNEL_OOM_KILL, pb
 
 GENERIC = pb.GenericResult
 
@@ -17,6 +17,7 @@ CANCELLED = "cancelled"
 STOPPED_APP = "app stopped"
 IDLE = "idle"
 DONE = "done"
+NOT_STARTED = "it ended before it took a call"
 
 
 class Aftercare:
@@ -59,26 +60,35 @@ class Aftercare:
     def _crashed(self, container: Container, call: Call) -> None:
         call.crashes += 1
         if self._store.app(container.task.app_id).is_ephemeral and call.crashes >= EPHEMERAL_CRASHES:
-            out_of_memory = container.was_out_of_memory
-            status = (
-                GENERIC.GENERIC_STATUS_KERNEL_OOM_KILL if out_of_memory else GENERIC.GENERIC_STATUS_INTERNAL_FAILURE
-            )
-            self._queues.finish(call, GENERIC(status=status, exception=f"Container ended: {container.task.ended_by}"))
+            status = KERNEL_OOM_KILL if container.was_out_of_memory else GENERIC.GENERIC_STATUS_INTERNAL_FAILURE
+            why = f"Container ended: {container.task.ended_by}"
+            self._queues.finish(call, GENERIC(status=status, exception=why))  # type: ignore[arg-type]
             return
         timings = self._timings
         self._queues.come_back(call, min(timings.crash_backoff * 2 ** (call.crashes - 1), timings.crash_backoff_most))
 
     def _settle_start(self, container: Container) -> None:
-        """One that cannot even start would be started for ever: what waits for it fails, unless it was killed."""
+        """One that cannot even start would be started for ever: what waits for it fails, unless it was killed.
+
+        The exit code says little: the entry point reports an exception at import, or in an enter method, and ends with
+        0. Nobody but the emulator ends a container in order before its first call, and then `ending` says so.
+        """
         code = container.process.exit_code if container.process is not None else None
-        if code is not None and code < 0:
+        if code is not None and code < 0 and not container.defect:
             if (call := self._queues.take(container.function.id)) is not None:
                 self._crashed(container, call)
-        elif code or container.defect:
-            told = container.outcome.exception if container.outcome is not None else container.task.ended_by
-            result = GENERIC(status=GENERIC.GENERIC_STATUS_INIT_FAILURE, exception=f"Container failed to start: {told}")
-            while (call := self._queues.take(container.function.id)) is not None:
-                self._queues.finish(call, result)
+            return
+        outcome = container.outcome
+        told = outcome.exception if outcome is not None and outcome.exception else container.task.ended_by
+        # Without the pickled exception, which no client should have to load.
+        result = GENERIC(
+            status=GENERIC.GENERIC_STATUS_INIT_FAILURE,
+            exception=f"Container failed to start: {told}",
+            traceback=outcome.traceback if outcome is not None else "",
+        )
+        while (call := self._queues.take(container.function.id)) is not None:
+            call.task_id = container.task.id
+            self._queues.finish(call, result)
 
 
 def describe_end(container: Container) -> str:
@@ -93,5 +103,5 @@ def describe_end(container: Container) -> str:
         return "out of memory"
     code = container.process.exit_code or 0
     if code == 0:
-        return DONE
+        return DONE if container.has_worked else NOT_STARTED
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

@@ -10,7 +10,17 @@ from kev.emulator.entities import Call, Input
 from kev.emulator.money import SpendCap
 from kev.emulator.scheduler import Scheduler
 from kev.emulator.store import Store
-from kev.emulator.wire import GRPCError, Status, new_id, pb, seconds_of, timestamp
+from kev.emulator.wire import (
+    INPUT_KERNEL_OOM_KILL,
+    KERNEL_OOM_KILL,
+    CallCounts,
+    GRPCError,
+    Status,
+    new_id,
+    pb,
+    seconds_of,
+    timestamp,
+)
 
 GENERIC = pb.GenericResult
 
@@ -21,7 +31,7 @@ INPUT_STATUS = {
     GENERIC.GENERIC_STATUS_TIMEOUT: pb.FUNCTION_CALL_INPUT_STATUS_TIMEOUT,
     GENERIC.GENERIC_STATUS_INIT_FAILURE: pb.FUNCTION_CALL_INPUT_STATUS_INIT_FAILURE,
     GENERIC.GENERIC_STATUS_INTERNAL_FAILURE: pb.FUNCTION_CALL_INPUT_STATUS_INTERNAL_FAILURE,
-    GENERIC.GENERIC_STATUS_KERNEL_OOM_KILL: pb.FUNCTION_CALL_INPUT_STATUS_KERNEL_OOM_KILL,
+    KERNEL_OOM_KILL: INPUT_KERNEL_OOM_KILL,
 }
 
 CATEGORY = {
@@ -139,15 +149,15 @@ class Calls:
             calls = [call for call in calls if since <= call.created < until][: request.range.limit or None]
         return pb.FunctionCallFetchResponse(function_call_inputs=[self._row(call) for call in calls])
 
-    async def function_call_count(self, request: Any, _caller: Caller) -> pb.FunctionCallCountResponse:
+    async def function_call_count(self, request: Any, _caller: Caller) -> Any:
         since, until, width = seconds_of(request.since), seconds_of(request.until), request.bucket_secs
         counts = Counter(
             int(call.created // width * width)
             for call in self._store.calls_of(self._variants(request))
             if since <= call.created < until
         )
-        bucket = pb.FunctionCallCountResponse.InputBucket
-        return pb.FunctionCallCountResponse(
+        bucket = CallCounts.InputBucket
+        return CallCounts(
             buckets=[bucket(bucket_start_at=timestamp(at), count=count) for at, count in sorted(counts.items())]
         )
 
@@ -184,12 +194,16 @@ class Calls:
 
     def _row(self, call: Call) -> pb.FunctionCallInputInfo:
         if call.is_done:
-            status = INPUT_STATUS[call.status]  # type: ignore[index]
+            status = INPUT_STATUS[call.status]
         elif call.started:
             status = pb.FUNCTION_CALL_INPUT_STATUS_RUNNING
         else:
             status = pb.FUNCTION_CALL_INPUT_STATUS_PENDING
-        row = pb.FunctionCallInputInfo(enqueued_at=timestamp(call.created), status=status, function_call_id=call.id)
+        row = pb.FunctionCallInputInfo(
+            enqueued_at=timestamp(call.created),
+            status=status,  # type: ignore[arg-type]
+            function_call_id=call.id,
+        )
         if call.started:
             row.started_at.CopyFrom(timestamp(call.started))
             row.container_id = call.task_id

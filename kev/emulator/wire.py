@@ -22,6 +22,9 @@ from modal_proto import api_grpc
 from modal_proto import api_pb2 as pb
 
 __all__ = [
+    "INPUT_KERNEL_OOM_KILL",
+    "KERNEL_OOM_KILL",
+    "CallCounts",
     "GRPCError",
     "LoopbackServer",
     "Method",
@@ -37,6 +40,16 @@ __all__ = [
     "throttled",
     "timestamp",
 ]
+
+# What came in the course of 1.6, and what stands in for it where the client is older: such a client knows a container
+# that ran out of memory as an internal failure, and never asks for counts of calls.
+KERNEL_OOM_KILL: int = getattr(
+    pb.GenericResult, "GENERIC_STATUS_KERNEL_OOM_KILL", pb.GenericResult.GENERIC_STATUS_INTERNAL_FAILURE
+)
+INPUT_KERNEL_OOM_KILL: int = getattr(
+    pb, "FUNCTION_CALL_INPUT_STATUS_KERNEL_OOM_KILL", pb.FUNCTION_CALL_INPUT_STATUS_INTERNAL_FAILURE
+)
+CallCounts: Any = getattr(pb, "FunctionCallCountResponse", None)
 
 AnyMessage = TypeVar("AnyMessage")
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Awaitable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -154,20 +155,36 @@ async def test_a_container_that_dies_too_often_is_a_failure_or_lost(
     await client.close()
 
 
-async def test_a_container_that_cannot_start_is_a_failure(place: Place, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("os._exit(3)", "exit code 3"),
+        ("os._exit(0)", "ended before it took a call"),
+        ("raise SystemExit(0)", "SystemExit(0)"),
+        ("import no_such_module", "No module named 'no_such_module'"),
+        ("raise TimeoutError('no data')", "TimeoutError('no data')"),
+    ],
+)
+async def test_a_container_that_cannot_start_is_a_failure_with_its_cause(
+    place: Place, tmp_path: Path, line: str, cause: str
+) -> None:
     file = tmp_path / "broken_app.py"
     file.write_text(
         "import os\nimport modal\n"
         "app = modal.App('broken')\n"
-        "if not modal.is_local():\n    os._exit(3)\n"
+        f"if not modal.is_local():\n    {line}\n"
         "@app.function()\ndef run(payload):\n    return payload\n"
     )
     settings = ModalSettings(**{name: getattr(place.settings, name) for name in ModalSettings.__slots__} | {"app": "b"})
     async with ModalCompute(settings) as compute:
         events = [event async for event in compute.deploy(str(file))]
         assert events[-1].kind is DeployEventKind.DEPLOYED
-        state = await compute.poll(await compute.spawn("run", {}, run_id="r"), wait_s=60)
+        ref = await compute.spawn("run", {}, run_id="r")
+        state = await compute.poll(ref, wait_s=60)
+        [row] = await compute.recent_calls("run", since=datetime.now(UTC) - timedelta(minutes=5))
     assert state.phase is Phase.FAILED
+    assert cause in state.error
+    assert (row.id, row.status, row.phase) == (ref.id, "init failure", Phase.FAILED)
 
 
 @pytest.mark.parametrize("call_id", ["fc-01NOSUCHCALL000000000000", "xx-1", "", "fc"])
