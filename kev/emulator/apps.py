@@ -9,7 +9,7 @@ from kev.emulator.entities import App
 from kev.emulator.identity import DEFAULT_ENVIRONMENT
 from kev.emulator.limits import Limits
 from kev.emulator.store import Store
-from kev.emulator.wire import new_id, not_found, pb
+from kev.emulator.wire import message_of, new_id, not_found, pb
 
 
 class Apps:
@@ -158,16 +158,17 @@ class Apps:
             functions=app.functions,
         )
 
-    def _list_item(self, app: App) -> pb.AppListResponse.AppListItem:
-        return pb.AppListResponse.AppListItem(
+    def _list_item(self, app: App) -> Any:
+        return message_of(
+            pb.AppListResponse.AppListItem,
+            {"metadata": self._metadata(app)},
             app_id=app.id,
             description=app.name,
             name=app.name,
-            state=app.state,  # type: ignore[arg-type]
+            state=app.state,
             created_at=app.created,
             stopped_at=app.stopped,
             n_running_tasks=sum(1 for task in self._store.tasks_of(app.id) if task.started and task.is_live),
-            metadata=self._metadata(app),
         )
 
     def _now(self) -> float:

@@ -32,6 +32,7 @@ __all__ = [
     "Stream",
     "decode",
     "invalid",
+    "message_of",
     "methods",
     "new_id",
     "not_found",
@@ -140,6 +141,12 @@ def timestamp(seconds: float) -> Any:
 def seconds_of(stamp: Any) -> float:
     """Seconds since 1970 of a timestamp message."""
     return float(stamp.ToNanoseconds()) / 1e9
+
+
+def message_of(shape: Any, later: dict[str, Any], **fields: Any) -> Any:
+    """A message of `fields` and of those of `later` that the client's version has: no older one could read them."""
+    known = shape.DESCRIPTOR.fields_by_name
+    return shape(**fields, **{name: value for name, value in later.items() if name in known})
 
 
 def decode(shape: type[AnyMessage], data: bytes) -> AnyMessage:

@@ -1,5 +1,6 @@
 """An emulator, a client of it, and the app of the tests deployed to it, all in this process."""
 
+import asyncio
 import importlib.util
 import os
 import sys
@@ -82,6 +83,17 @@ class Night:
             ear = self.plane.book[self.app_id].bell.listen()
             if self.plane.scheduler.containers:
                 await ear.wait(60)
+
+
+async def modal_command(*arguments: str, cwd: Path) -> str:
+    """What `modal ...` prints, run with the environment of the emulator and nothing else of the kind."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "modal", *arguments, cwd=cwd, stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env={**os.environ, "HOME": str(cwd)},
+    )  # fmt: skip
+    out, error = await process.communicate()
+    assert process.returncode == 0, f"modal {' '.join(arguments)}: {out.decode()}{error.decode()}"
+    return out.decode()
 
 
 class Pipe:

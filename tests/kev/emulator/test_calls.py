@@ -8,7 +8,7 @@ import modal
 import pytest
 from modal.exception import FunctionTimeoutError, NotFoundError, RemoteError
 
-from .conftest import APP_FILE, QUICK, Begin, Night, Pipe, load_app
+from .conftest import APP_FILE, QUICK, Begin, Night, Pipe, load_app, modal_command
 from .test_logs import MovableClock
 
 
@@ -134,12 +134,11 @@ async def test_a_call_can_be_cancelled_before_it_has_a_container(night: Night, p
     assert await first.get.aio(timeout=60) == "released"
 
 
-async def test_an_app_that_is_stopped_ends_what_runs_and_what_waits(night: Night, pipe: Pipe) -> None:
+async def test_an_app_that_is_stopped_ends_what_runs_and_what_waits(night: Night, pipe: Pipe, tmp_path: Path) -> None:
     calls = [await night.spawn("hold", pipe.path, max_containers=1) for _ in range(2)]
     await night.printed("holding")
 
-    app = await modal.App.lookup.aio("night", client=night.client)
-    await app.stop.aio()
+    await modal_command("app", "stop", "--yes", night.app_id, cwd=tmp_path)
     for call in calls:
         with pytest.raises(RemoteError):
             await call.get.aio(timeout=60)

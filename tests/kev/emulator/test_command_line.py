@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,18 +13,7 @@ import pytest
 from kev.emulator.__main__ import main
 from kev.emulator.wire import pb
 
-from .conftest import APP_FILE, Begin, Night, Pipe
-
-
-async def modal_command(*arguments: str, cwd: Path) -> str:
-    """What `modal ...` prints, run with the environment of the emulator and nothing else of the kind."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "modal", *arguments, cwd=cwd, stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env={**os.environ, "HOME": str(cwd)},
-    )  # fmt: skip
-    out, error = await process.communicate()
-    assert process.returncode == 0, f"modal {' '.join(arguments)}: {out.decode()}{error.decode()}"
-    return out.decode()
+from .conftest import APP_FILE, Begin, Night, Pipe, modal_command
 
 
 async def as_json(*arguments: str, cwd: Path) -> Any:

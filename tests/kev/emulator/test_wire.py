@@ -3,6 +3,12 @@
 import subprocess
 import sys
 
+import pytest
+
+pytest.importorskip("modal", reason="the emulator speaks with the messages of the client")
+
+from kev.emulator.wire import message_of, pb  # noqa: E402
+
 HIDE_WHAT_CAME_LATER = """
 import types, modal, modal_proto
 from modal_proto import api_pb2 as real
@@ -32,3 +38,10 @@ assert calls.INPUT_STATUS[wire.KERNEL_OOM_KILL] == real.FUNCTION_CALL_INPUT_STAT
 
 def test_the_emulator_does_without_the_names_that_came_in_the_course_of_1_6() -> None:
     subprocess.run([sys.executable, "-W", "ignore", "-c", HIDE_WHAT_CAME_LATER], check=True)
+
+
+def test_a_field_that_the_client_does_not_know_is_left_out() -> None:
+    later = {"n_running_tasks": 3, "no_such_field": 1}
+    item = message_of(pb.AppListResponse.AppListItem, later, name="night")
+
+    assert (item.name, item.n_running_tasks) == ("night", 3)
