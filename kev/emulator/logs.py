@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from math import inf
 from typing import Any
 
@@ -99,7 +100,7 @@ class Logs:
         end = time.monotonic() + request.timeout
         while True:
             ear = log.bell.listen()
-            for line in self._visible(log.after(last)):
+            for line in self._next_visible(log.after(last)):
                 last = line.number
                 if _selected(line, request, request.file_descriptor):
                     yield batch(line)
@@ -142,6 +143,15 @@ class Logs:
         now = self._clock.now().timestamp()
         first, last = now - self._plan.retention_s, now - self._plan.lag_s if self._plan.lag_s else inf
         return [line for line in lines if first <= line.at <= last]
+
+    def _next_visible(self, lines: list[Line]) -> list[Line]:
+        """As `_visible`, up to the first line that is too young.
+
+        Containers report independently, so a later line may be the older one; a follower who was given it would go on
+        behind it and never see what lies before.
+        """
+        last = self._clock.now().timestamp() - self._plan.lag_s if self._plan.lag_s else inf
+        return self._visible(list(takewhile(lambda line: line.at <= last, lines)))
 
     def _is_over(self, app: App, task: Task | None) -> bool:
         if task is not None:

@@ -167,7 +167,7 @@ class Watch:
         whole = self.tails[fd] + data
         cut = whole.rfind(b"\n") + 1
         if not cut and len(whole) >= CHUNK:
-            cut = len(whole)  # a progress bar that never ends its line
+            cut = whole_characters(whole)  # a progress bar that never ends its line
         if cut:
             self.emit(fd, whole[:cut])
         self.tails[fd] = whole[cut:]
@@ -206,6 +206,18 @@ class Watch:
                 return
             if not left:
                 return
+
+
+def whole_characters(data: bytes) -> int:
+    """How much of `data` can be decoded now: all but a UTF-8 character whose end is still to come."""
+    for back in range(1, min(4, len(data) + 1)):
+        byte = data[-back]
+        if byte >= 0xC0:
+            needed = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return len(data) - back if back < needed else len(data)
+        if byte < 0x80:
+            break
+    return len(data)
 
 
 def children() -> list[int]:

@@ -234,7 +234,8 @@ class View:
             return None
         mine = snapshot(self.directory)
         changed = [name for name in mine if mine[name] != self._mine.get(name)]
-        removed = [name for name in self._mine if name not in mine]
+        # A listing may miss a file that is replaced meanwhile: only what is not there when looked for itself is gone.
+        removed = [name for name in self._mine if name not in mine and not (self.directory / name).is_file()]
         if not changed and not removed:
             return None
         _let_age([mine[name] for name in changed])

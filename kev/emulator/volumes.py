@@ -110,14 +110,15 @@ class Volumes:
         path = self._existing(request.volume_id, request.path)
         if not path.is_file():
             raise not_found(f"File not found: {request.path}")
-        size = path.stat().st_size
+        # Size and contents of one file, though another may take its place at any moment.
+        token = self._views.pin(path)
+        size = self._views.pinned(request.volume_id, token).stat().st_size
         start = min(request.start, size)
         end = min(start + request.len, size) if request.len else size
-        token = quote(self._views.pin(path))
         urls = []
         for block in range(start // BLOCK * BLOCK, end, BLOCK):
             first, last = max(block, start), min(block + BLOCK, end)
-            urls.append(self._blobs.block_url(request.volume_id, token, first, last - first))
+            urls.append(self._blobs.block_url(request.volume_id, quote(token), first, last - first))
         return pb.VolumeGetFile2Response(get_urls=urls, size=size, start=start, len=end - start)
 
     # Writing from outside.

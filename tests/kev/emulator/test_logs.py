@@ -2,13 +2,22 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import modal
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kev.emulator.entities import Task
-from kev.emulator.logs import AppLog
+from kev.emulator.dispatch import Caller
+from kev.emulator.entities import App, Task
+from kev.emulator.journal import Journal
+from kev.emulator.logs import AppLog, LogBook, Logs
+from kev.emulator.plan import LogPlan
 from kev.emulator.process import Output
+from kev.emulator.store import Store
+from kev.emulator.supervisor import whole_characters
+from kev.emulator.wire import pb
 
 from .conftest import Begin, Night, Pipe
 
@@ -139,6 +148,49 @@ def test_a_long_log_keeps_its_newest_lines(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert log.lines[-1].at == 999 and 50 <= len(log.lines) <= 100
     assert [line.at for line in log.after(log.lines[-3].number)] == [998, 999]
+
+
+class StoppedClock:
+    """Shows what it was set to."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.seconds, UTC)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+async def test_a_follower_misses_no_line_that_a_lag_hides_longer_than_a_later_one(tmp_path: Path) -> None:
+    store, book, clock = Store(Journal(tmp_path / "journal")), LogBook(AppLog), StoppedClock(12.5)
+    store.save(App(id="ap-1", name="night", environment="main", state=pb.APP_STATE_DEPLOYED, created=0))
+    book["ap-1"] = log_of(1.0, 3.0, 2.0, 4.0)
+    logs = Logs(store, book, clock, LogPlan(lag_s=10))
+
+    seen: list[float] = []
+    last = ""
+    for clock.seconds in (12.5, 13.5, 14.5):
+        request = pb.AppGetLogsRequest(app_id="ap-1", last_entry_id=last, timeout=0)
+        async for part in logs.app_get_logs(request, Caller()):
+            seen.append(part.items[0].timestamp)
+            last = part.entry_id
+    assert seen == [1.0, 3.0, 2.0, 4.0]
+
+
+@given(st.text(max_size=20) | st.text("aé€😀", max_size=20), st.integers(0, 80))
+def test_output_that_is_cut_is_cut_between_characters(text: str, at: int) -> None:
+    data = text.encode()[:at]
+    whole = whole_characters(data)
+
+    assert data[:whole].decode() == text[: len(data[:whole].decode())]
+    assert len(data) - whole < 4
+
+
+@given(st.binary(min_size=4))
+def test_output_that_is_no_text_is_not_held_back(data: bytes) -> None:
+    assert 0 <= len(data) - whole_characters(data) < 4
 
 
 async def test_many_followers_cost_one_request_each(night: Night, pipe: Pipe) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kev.emulator.uploads import Upload
-from kev.emulator.volume_files import Pins, View, VolumeFiles
+from kev.emulator.volume_files import Pins, Stamp, View, VolumeFiles, snapshot
 
 NAMES = ("a", "b", "d/c", "d/e/f")
 
@@ -120,6 +120,27 @@ def test_a_change_that_leaves_time_and_size_as_they_were_is_still_committed(tmp_
         write(one.directory, "name", f"{round_number:04}")
         commit(one)
         assert texts(volume.committed) == {"name": f"{round_number:04}"}
+
+
+def test_a_file_that_a_listing_missed_is_not_taken_for_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    volume = VolumeFiles(tmp_path / "volume")
+    one = view(volume, tmp_path / "1")
+    for name in NAMES:
+        write(one.directory, name, name)
+    commit(one)
+
+    def without_a(directory: Path) -> dict[str, Stamp]:
+        return {name: stamp for name, stamp in snapshot(directory).items() if name != "a"}
+
+    (one.directory / "b").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr("kev.emulator.volume_files.snapshot", without_a)
+        commit(one)
+    assert texts(volume.committed) == {name: name for name in NAMES if name != "b"}
+
+    write(one.directory, "a", "again")
+    commit(one)
+    assert texts(volume.committed)["a"] == "again"
 
 
 def test_a_complete_commit_survives_a_kill_and_an_incomplete_one_leaves_no_trace(tmp_path: Path) -> None:

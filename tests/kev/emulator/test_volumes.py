@@ -7,6 +7,20 @@ import modal
 import pytest
 from modal.exception import NotFoundError
 
+from kev.clock import SystemClock
+from kev.emulator.blobs import Blobs
+from kev.emulator.contents import ContentStore
+from kev.emulator.dispatch import Caller
+from kev.emulator.entities import Volume
+from kev.emulator.journal import Journal
+from kev.emulator.limits import Limits
+from kev.emulator.plan import LimitPlan
+from kev.emulator.store import Store
+from kev.emulator.uploads import Upload
+from kev.emulator.volume_views import VolumeViews
+from kev.emulator.volumes import Volumes
+from kev.emulator.wire import pb
+
 from .conftest import Begin, Night, Pipe
 
 
@@ -116,6 +130,38 @@ async def test_a_reader_gets_the_file_it_began_to_read_although_it_is_replaced(n
         batch.put_file(io.BytesIO(b"n" * 20_000_000), "/name")
 
     assert first + b"".join([part async for part in parts]) == old
+
+
+async def test_a_file_that_is_replaced_while_it_is_opened_has_the_size_of_its_contents(tmp_path: Path) -> None:
+    store, clock = Store(Journal(tmp_path / "journal")), SystemClock()
+    store.save(Volume(id="vo-1", name="runs", environment="main", version=2, created=0))
+
+    def upload(content: bytes) -> dict[str, Upload]:
+        (tmp_path / "content").write_bytes(content)
+        return {"name": Upload.of_one_piece(tmp_path / "content")}
+
+    class BusyViews(VolumeViews):
+        """Another commit arrives at the worst moment."""
+
+        def pin(self, path: Path) -> str:
+            self.files("vo-1").put(upload(b"a longer one"))
+            return super().pin(path)
+
+    views, contents = BusyViews(store, tmp_path, 0), ContentStore(tmp_path / "contents")
+    views.files("vo-1").put(upload(b"short"))
+    blobs = Blobs(ContentStore(tmp_path / "blobs"), contents, views.pinned)
+    volumes = Volumes(store, clock, Limits(LimitPlan(), clock), blobs, contents, views)
+
+    reply = await volumes.volume_get_file2(pb.VolumeGetFile2Request(volume_id="vo-1", path="name"), Caller())
+    assert (reply.size, reply.len) == (12, 12)
+
+
+async def test_the_top_of_a_volume_cannot_be_removed(night: Night) -> None:
+    await night.call("write", "kept", "text")
+    with pytest.raises(modal.exception.InvalidError, match="top of a volume"):
+        await night.volume().remove_file.aio("/", recursive=True)
+
+    assert await night.volume_names() == ["kept"]
 
 
 async def test_files_can_be_copied_and_removed_from_outside(night: Night) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("modal", reason="the emulator speaks with the messages of the client")
 
-from kev.emulator.wire import message_of, pb  # noqa: E402
+from kev.emulator.wire import message_of, pb
 
 HIDE_WHAT_CAME_LATER = """
 import types, modal, modal_proto
