@@ -130,7 +130,8 @@ def _trial(trial: Trial, paint: Paint) -> Row:
     if projection is not None:
         ends = _moment(projection.finish_at) + (" PAST ITS TIMEOUT" if projection.past_timeout else "")
     step = figures.MISSING if trial.step is None else f"{trial.step} of {_known(trial.steps)}"
-    remarks = [trial.note, "finished" if trial.finished else "", "" if rate else trial.rate_note, trial.error or ""]
+    finished = "finished" if trial.finished and "finished" not in trial.note else ""
+    remarks = [trial.note, finished, "" if rate else trial.rate_note, trial.error or ""]
     if trial.scoring is not None:
         remarks.insert(0, "scoring {} of {}".format(*trial.scoring))
     if trial.resume_step is not None:
