@@ -1,4 +1,4 @@
-"""The README tells what the product has: its keys, its panels' numbers, and files that exist."""
+"""The README tells what the product has: its keys and its panels' numbers."""
 
 import re
 from pathlib import Path
@@ -18,9 +18,3 @@ def test_the_table_of_keys_is_the_one_the_product_uses() -> None:
 def test_every_numbered_panel_is_explained_under_its_number() -> None:
     numbers = {key for binding in BINDINGS for key in binding.keys if key.isdigit()}
     assert set(re.findall(r"^\| (\d) [A-Z]", README, re.MULTILINE)) == numbers
-
-
-def test_every_page_that_a_page_refers_to_exists() -> None:
-    for page in [REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md")]:
-        for link in re.findall(r"(?<!!)\[[^\]]*\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / link).exists(), f"{page.name} refers to {link}"
