@@ -1,6 +1,7 @@
-"""The money gate: the only door to a provider's spawn.
+"""The money gate: the only door of a session to a provider's spawn.
 
-Whatever costs money passes here twice. `reserve` admits units under the spend rule and puts what they may cost on
+The entry points of `modal run`, which a person starts by hand, spawn for themselves; their records are counted here.
+Whatever else costs money passes here twice. `reserve` admits units under the spend rule and puts what they may cost on
 record; `start` spawns one attempt at a reserved unit. Both hold the session's lock from the reading of the meter until
 their decision is on disk:
 
