@@ -16,15 +16,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from kev.console import run
-from kev.errors import UsageError
 from kev.evaluators import EVALUATOR_FILES, evaluator_hashes
 from kev.records.plan import SNAPSHOT_FRACTIONS
 from kev.suite import open_suite
 from kev.text import visible
-from kev.trial.job import Tools
 from kev.trial.ranking import Ranked, aggregate
-from kev.trial.scoring import TrialScorer
 from kev.trial.study import Study, describe, plan_jobs, resume_study, run_study, unfinished_jobs, wait_for
+from kev.trial.tools import torch_tools
 
 __all__ = ["EVALUATOR_FILES", "SNAPSHOT_FRACTIONS", "evaluator_hashes", "main"]
 
@@ -59,29 +57,13 @@ def _run(given: argparse.Namespace) -> int:
             for job in unfinished_jobs(study):
                 _say(f"{job.id}: would go on")
             return 0
-        return _show(resume_study(study, _tools(given.device), given.out.parent))
+        return _show(resume_study(study, torch_tools(given.device, say=_say), given.out.parent))
     jobs = plan_jobs(study, given.plan, given.existing or [])
     if given.dry_run:
         for job in jobs:
             _say(describe(job))
         return 0
-    return _show(run_study(study, jobs, _tools(given.device), given.out.parent))
-
-
-def _tools(device: str | None) -> Tools:
-    try:
-        import torch
-    except ImportError:
-        raise UsageError("training needs torch: install the extra, `pip install 'kevtui[train]'`") from None
-    from kev.predictors.checkpoint import CheckpointScorer
-    from kev.train import run_training
-
-    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
-
-    def open_scorer(checkpoint: Path) -> TrialScorer:
-        return CheckpointScorer(str(checkpoint), device=chosen, temperature=1.0)
-
-    return Tools(run_training, open_scorer, chosen, say=_say)
+    return _show(run_study(study, jobs, torch_tools(given.device, say=_say), given.out.parent))
 
 
 def _show(ranked: Ranked) -> int:

@@ -1,7 +1,7 @@
 """A trial's configuration as the trainer takes it, and what cannot be trained that way, said before anything loads."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,8 @@ class TrainingOptions:
     """Whether lines also go to standard output."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Further keys of `head.pt`."""
+    before_step: Callable[[], None] | None = None
+    """Called before every step; what it raises ends the run, whose last resume point stays."""
 
 
 def parse_config(config: TrialConfig | Mapping[str, Any]) -> TrialConfig:

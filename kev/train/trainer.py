@@ -66,6 +66,8 @@ class Trainer:
             self._say_plan(epoch, plan, cost)
             done = self.counters.step - epoch * run.steps_per_epoch
             for step_plan in plan[done : run.steps - epoch * run.steps_per_epoch]:
+                if self.options.before_step is not None:
+                    self.options.before_step()
                 self._step(epoch, step_plan, cost)
                 self._keep(epoch)
         self.log.flush()

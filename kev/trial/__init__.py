@@ -4,6 +4,7 @@ provenance   what a trial's figures depend on, and whether it may be continued o
 scoring      the in-trial reads: calibration, development, transfer
 gates        what a trial must pass to be worth a look; it decides nothing
 job          one trial from its configuration to result.json
+tools        what really trains and scores: kev.train, and checkpoints by torch
 study        the trials of a plan, one after another on this machine
 ranking      results.jsonl, and each trial beside the study's baseline
 """

@@ -43,6 +43,10 @@ class Tools:
     device: str = "cpu"
     clock: Clock = field(default_factory=SystemClock)
     say: Callable[[str], None] = print
+    before_step: Callable[[], None] | None = None
+    """Called before every training step; raises where the trial may not go on."""
+    complete: Callable[[Path, bytes], None] = files.write_atomic
+    """Writes the file that makes a trial final, result.json."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,24 +78,43 @@ def run_trial(job: TrialJob, tools: Tools, *, resume: bool = False) -> dict[str,
         raise Refused(
             f"{job.directory}: is there already; a trial's name is never used again, but --resume goes on with it"
         )
-    began = tools.clock.monotonic()
-    config = TrialConfig.model_validate(dict(job.config)) if job.checkpoint is None else None
-    records = trial_records(config, job.suite, job.root) if config is not None and not _is_trained(job) else []
-    if config is not None and not _is_trained(job) and not records:
-        raise Refused(f"{job.directory}: the plan leaves no record to train on")
+    records = records_to_train(job)
     found = _provenance(job, tools, resume=resume)
     try:
-        if config is not None and not _is_trained(job):
-            _train(job, config, records, tools, resume=resume)
-        return _score(job, found, tools, began, size=config.score_records if config is not None else None)
+        return carry_out(job, records, found, tools, resume=resume)
     except Exception as error:
         _fail(job, error)
         raise
 
 
-def _is_trained(job: TrialJob) -> bool:
+def records_to_train(job: TrialJob) -> list[DataRecord]:
+    """The records that `job` is still to be trained on, [] where it is only scored. Raises Refused if none are left."""
+    if not _is_to_train(job):
+        return []
+    records = trial_records(TrialConfig.model_validate(dict(job.config)), job.suite, job.root)
+    if not records:
+        raise Refused(f"{job.directory}: the plan leaves no record to train on")
+    return records
+
+
+def carry_out(
+    job: TrialJob, records: Sequence[DataRecord], found: dict[str, Any], tools: Tools, *, resume: bool
+) -> dict[str, Any]:
+    """Train unless that is done, score and judge; `found` is the provenance, which is written already.
+
+    Nothing is refused here, and no failure is written down: both are for whoever calls.
+    """
+    began = tools.clock.monotonic()
+    config = TrialConfig.model_validate(dict(job.config)) if job.checkpoint is None else None
+    if config is not None and _is_to_train(job):
+        _train(job, config, records, tools, resume=resume)
+    return _score(job, found, tools, began, size=config.score_records if config is not None else None)
+
+
+def _is_to_train(job: TrialJob) -> bool:
     checkpoint = job.directory / CHECKPOINT
-    return (checkpoint / HEAD).exists() and (checkpoint / TRAINING_METRICS).exists()
+    trained = (checkpoint / HEAD).exists() and (checkpoint / TRAINING_METRICS).exists()
+    return job.checkpoint is None and not trained
 
 
 def _provenance(job: TrialJob, tools: Tools, *, resume: bool) -> dict[str, Any]:
@@ -99,7 +122,7 @@ def _provenance(job: TrialJob, tools: Tools, *, resume: bool) -> dict[str, Any]:
         with suppress(NotFound):
             before = provenance.read(job.directory)
             return provenance.continued(job.directory, before, job.suite, job.root,
-                                        training=job.checkpoint is None and not _is_trained(job))  # fmt: skip
+                                        training=_is_to_train(job))  # fmt: skip
     return provenance.begin(
         job.directory, job.config, job.suite, job.root, device=tools.device, legacy=job.checkpoint is not None
     )
@@ -114,6 +137,7 @@ def _train(job: TrialJob, config: TrialConfig, records: Sequence[DataRecord], to
         holdout=tuple(job.suite.manifest.holdout_sources or ()),
         anchors=job.root / config.anchor if config.anchor is not None else None,
         extra={"data": config.data} if config.data else {},
+        before_step=tools.before_step,
     )
     tools.train(config, records, job.directory, resume=resume, clock=tools.clock, options=options)
 
@@ -125,7 +149,7 @@ def _score(job: TrialJob, found: dict[str, Any], tools: Tools, began: float, *, 
     scored = score_trial(job.directory, scorer, job.suite, job.transfer, tools.say, size=size)
     result = _result(job, scored, found, tools.clock.monotonic() - began)
     Result.model_validate(result)
-    files.write_atomic(job.directory / RESULT, files.dump_json(result))
+    tools.complete(job.directory / RESULT, files.dump_json(result))
     return result
 
 

@@ -37,7 +37,7 @@ def begin(
         "source_hashes": source_hashes(root),
         "git_commit": git_commit(root),
         "platform": platform.platform(),
-        "torch": _torch_version(),
+        "torch": torch_version(),
         "device": device,
         "gpu": None,
         "legacy_checkpoint": legacy,
@@ -91,7 +91,8 @@ def git_commit(root: Path) -> str | None:
     return done.stdout.strip() or None
 
 
-def _torch_version() -> str | None:
+def torch_version() -> str | None:
+    """The installed version, without importing it."""
     try:
         return metadata.version("torch")
     except metadata.PackageNotFoundError:
