@@ -3,8 +3,9 @@
 container   what a container gives to its work: volumes, threads, sources, the id of its call
 orders      what a launcher asks a container to do
 trials      one trial from its lease to its result
-training    the seam to a training method; `synthetic` is one that needs no accelerator
-scoring     a checkpoint's answers to a partition: predictions, rows, report
+models      a model's training, scoring and reads: kev.trial and kev.reads do them
+training    the seam to `synthetic`, methods of training that need no accelerator: for rehearsals
+scoring     a synthetic checkpoint's answers to a partition: predictions, rows, report
 reads       a benchmark job, and the one read of a locked test
 
 Importing the package loads neither numpy nor modal, so that the threads of a container can be set first.

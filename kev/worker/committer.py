@@ -91,5 +91,5 @@ class Committer:
             latest = files.read_bytes(self.directory / "checkpoint" / "resume" / LATEST)
         except KevError:
             latest = b""
-        found = (self.directory / "snapshots").glob(f"*/checkpoint/{SNAPSHOT}")
+        found = (self.directory / "snapshots").glob(f"step-*/checkpoint/{SNAPSHOT}")
         return latest, frozenset(path.parent.parent.name for path in found)

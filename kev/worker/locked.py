@@ -8,8 +8,10 @@ from typing import Any
 
 from kev import files
 from kev.errors import NotFound, Refused, UsageError
+from kev.reads.records import select_partition
 from kev.suite import open_suite
 from kev.worker.container import Container
+from kev.worker.models import is_model, read_model
 from kev.worker.orders import UNGATED, LockedOrder
 from kev.worker.scoring import partition_of, score
 from kev.worker.sources import check_sources
@@ -38,10 +40,9 @@ def run_locked_test(order: LockedOrder, container: Container, show: Callable[[st
         summary["interrupted_reads_redone"] = [*summary.get("interrupted_reads_redone", []), *plan.interrupted]
     if plan.is_resumed:
         summary["resumed_for"] = list(plan.labels)
-    predictor, _ = load_checkpoint(trial / CHECKPOINT)
     try:
         for label in plan.labels:
-            summary["suites"][label] = _read(label, plan.labels[label], container, out, predictor, show)
+            summary["suites"][label] = _read(label, plan.labels[label], container, out, trial / CHECKPOINT, show)
     finally:
         files.write_atomic(out / "summary.json", files.dump_json(summary))
         container.runs.commit()
@@ -112,8 +113,13 @@ def _head(order: LockedOrder, trial: Path, result: dict[str, Any] | None) -> dic
 
 
 def _read(
-    label: str, path: str, container: Container, out: Path, predictor: Any, show: Callable[[str], None]
+    label: str, path: str, container: Container, out: Path, checkpoint: Path, show: Callable[[str], None]
 ) -> dict[str, Any]:
     suite = open_suite(container.root / path)
-    report = score(predictor, partition_of(suite, "test", allow_test=True), out / label, show)
+    if is_model(checkpoint):
+        selection = select_partition(suite, "test", allow_test=True)
+        report = read_model(checkpoint, selection, out / label, show, temperature=1.0)
+    else:
+        predictor, _ = load_checkpoint(checkpoint)
+        report = score(predictor, partition_of(suite, "test", allow_test=True), out / label, show)
     return {"suite": path, "suite_sha256": suite.sha256, **{name: report[name] for name in SUMMARISED}}

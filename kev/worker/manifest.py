@@ -12,10 +12,23 @@ UNLISTED = {"resume"}
 
 def write_with_manifest(directory: Path, last: str, data: bytes) -> None:
     """Write the file that makes `directory` complete, `last`, after a manifest of everything in it, itself included."""
-    sums = {path.relative_to(directory).as_posix(): _entry(path) for path in _listed(directory)}
+    sums = _sums(directory)
     sums[last] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-    files.write_atomic(directory / MANIFEST, files.dump_json({"files": dict(sorted(sums.items()))}))
+    _write(directory, sums)
     files.write_atomic(directory / last, data)
+
+
+def write_manifest(directory: Path) -> None:
+    """Write the manifest of a directory that is complete already."""
+    _write(directory, _sums(directory))
+
+
+def _write(directory: Path, sums: dict[str, dict[str, object]]) -> None:
+    files.write_atomic(directory / MANIFEST, files.dump_json({"files": dict(sorted(sums.items()))}))
+
+
+def _sums(directory: Path) -> dict[str, dict[str, object]]:
+    return {path.relative_to(directory).as_posix(): _entry(path) for path in _listed(directory)}
 
 
 def _listed(directory: Path) -> list[Path]:
@@ -24,7 +37,7 @@ def _listed(directory: Path) -> list[Path]:
         for path in directory.rglob("*")
         if path.is_file()
         and path.name != MANIFEST
-        and not path.name.endswith(".tmp")
+        and not path.name.endswith((".tmp", ".lock"))
         and not UNLISTED & set(path.relative_to(directory).parts)
     ]
 

@@ -1,8 +1,5 @@
 """provenance.json of a trial: the configuration and the hashes that its numbers depend on."""
 
-import hashlib
-import importlib.metadata
-import json
 import platform
 from pathlib import Path
 from typing import Any
@@ -10,11 +7,14 @@ from typing import Any
 from kev import files
 from kev.errors import DamagedFile, Refused
 from kev.suite import Suite
+from kev.trial.provenance import config_sha256, torch_version
 from kev.worker.orders import TrialOrder
 from kev.worker.sources import describe, differing
 
 
-def new_provenance(order: TrialOrder, suite: Suite, hashes: dict[str, str], *, synthetic: bool) -> dict[str, Any]:
+def new_provenance(
+    order: TrialOrder, suite: Suite, hashes: dict[str, str], *, device: str, synthetic: bool
+) -> dict[str, Any]:
     """What is written before the first step."""
     provenance: dict[str, Any] = {
         "config": order.config,
@@ -24,7 +24,7 @@ def new_provenance(order: TrialOrder, suite: Suite, hashes: dict[str, str], *, s
         "git_commit": order.git_commit,
         "platform": platform.platform(),
         "torch": torch_version(),
-        "device": "cpu" if synthetic else "cuda",
+        "device": device,
         "gpu": order.gpu,
         "legacy_checkpoint": False,
         "nonces": [order.nonce],
@@ -51,16 +51,3 @@ def continued_provenance(path: Path, order: TrialOrder, hashes: dict[str, str]) 
         entry = {"git_commit": order.git_commit, "device": provenance.get("device")}
         provenance["continued"] = [*(provenance.get("continued") or []), entry]
     return provenance
-
-
-def config_sha256(config: dict[str, Any]) -> str:
-    """The hash of a configuration, its keys in the order of the plan."""
-    return hashlib.sha256(json.dumps(config, ensure_ascii=False).encode()).hexdigest()
-
-
-def torch_version() -> str | None:
-    """The installed version, without importing it."""
-    try:
-        return importlib.metadata.version("torch")
-    except importlib.metadata.PackageNotFoundError:
-        return None

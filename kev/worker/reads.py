@@ -6,10 +6,13 @@ from typing import Any
 
 from kev import files
 from kev.errors import KevError, Refused, UsageError
+from kev.reads.attempt import Options
+from kev.reads.records import Selection, select_file, select_partition
 from kev.suite import open_suite
 from kev.text import shorten, visible
 from kev.worker.container import Container
 from kev.worker.flags import ReadOptions, parse_flags
+from kev.worker.models import is_model, read_model
 from kev.worker.orders import BenchmarkOrder
 from kev.worker.scoring import Partition, Progress, partition_of, partition_of_file, score
 from kev.worker.sources import check_sources
@@ -43,13 +46,24 @@ def _read(
     order: BenchmarkOrder, container: Container, out: Path, progress: Progress, show: Callable[[str], None]
 ) -> dict[str, Any]:
     options = parse_flags(order.flags)
+    checkpoint = container.place(order.run)
+    if is_model(checkpoint):
+        asked = Options(date_facts=options.date_facts, rotations=options.rotations)
+        return read_model(checkpoint, _selection(order, container, options), out, show, options=asked)
     if options.rotations != 1 or options.date_facts:
-        raise UsageError("--rotations and --date_facts are of models, and this version of kev has no model package")
-    predictor, config = load_checkpoint(container.place(order.run))
+        raise UsageError("--rotations and --date_facts are of models, and this is a synthetic checkpoint")
+    predictor, config = load_checkpoint(checkpoint)
     partition = _partition(order, container, options)
     extra: dict[str, Any] = {"run": order.run, "calibration_applied": False}
     extra |= {"synthetic": True} if config.get("synthetic") else {}
     return score(predictor, partition, out, show, extra=extra, progress=progress)
+
+
+def _selection(order: BenchmarkOrder, container: Container, options: ReadOptions) -> Selection:
+    if order.suite.endswith(".jsonl"):
+        return select_file(container.root / order.suite)
+    suite = open_suite(container.root / order.suite)
+    return select_partition(suite, options.split, allow_test=options.allow_test)
 
 
 def _partition(order: BenchmarkOrder, container: Container, options: ReadOptions) -> Partition:
@@ -70,7 +84,8 @@ def _fail(
         "record_id": progress.record_id,
         "coverage": progress.coverage([], 0),
     }
-    files.write_atomic(out / "failure.json", files.dump_json(failure))
+    if not (out / "failure.json").exists():  # a model's read says more about itself
+        files.write_atomic(out / "failure.json", files.dump_json(failure))
     container.runs.commit()
     show(
         f"Error: {order.name}: {kind}: {message}" if isinstance(error, KevError) else f"Error: {order.name}: {error!r}"

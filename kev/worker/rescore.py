@@ -5,15 +5,18 @@ from typing import Any
 
 from kev import files
 from kev.errors import NotFound, Refused
+from kev.evaluators import is_evaluator_file
 from kev.suite import open_suite
-from kev.worker import results
+from kev.trial.job import TrialJob
+from kev.worker import models, results
 from kev.worker.container import Container
 from kev.worker.orders import RescoreOrder
 from kev.worker.sources import check_sources, describe, differing, source_hashes
 from kev.worker.training import CHECKPOINT, load_checkpoint
 
-EVALUATION = ("kev/baseline.py", "kev/linear.py", "kev/report.py", "kev/suite.py", "kev/data/", "kev/metrics/")
-"""Sources that the numbers of a read depend on: where one of them changed, a trial is not scored again."""
+EVALUATION = ("kev/baseline.py", "kev/worker/scoring.py", "kev/worker/results.py")
+"""Sources that only a synthetic checkpoint's numbers depend on, beside the evaluator files: where one of them changed,
+a trial is not scored again."""
 
 
 def run_rescore(order: RescoreOrder, container: Container, show: Callable[[str], None]) -> dict[str, Any]:
@@ -34,8 +37,12 @@ def run_rescore(order: RescoreOrder, container: Container, show: Callable[[str],
     provenance = _resumed_provenance(order, container, suite.sha256)
     transfer = open_suite(container.root / order.transfer) if order.transfer else None
     began = container.clock.monotonic()
-    predictor, config = load_checkpoint(directory / CHECKPOINT)
     try:
+        if models.is_model(directory / CHECKPOINT):
+            job = TrialJob(directory, provenance["config"], suite, transfer, container.root)
+            result = models.train_and_score(job, provenance, lambda: None, show, resume=True)
+            return _answer(order, result)
+        predictor, config = load_checkpoint(directory / CHECKPOINT)
         scored = results.score_trial(predictor, directory, suite, transfer, show)
         files.write_atomic(directory / "provenance.json", files.dump_json(provenance))
         seconds = container.clock.monotonic() - began
@@ -43,6 +50,10 @@ def run_rescore(order: RescoreOrder, container: Container, show: Callable[[str],
         result = results.write_result(directory, scored, provenance, seconds, synthetic=synthetic)
     finally:
         container.runs.commit()
+    return _answer(order, result)
+
+
+def _answer(order: RescoreOrder, result: dict[str, Any]) -> dict[str, Any]:
     return {"label": order.directory, "objective": result["objective"], "gates_passed": result["gates"]["passed"]}
 
 
@@ -56,11 +67,11 @@ def _resumed_provenance(order: RescoreOrder, container: Container, suite_sha256:
         raise Refused(f"{trial}: was trained on another suite than {order.suite}")
     hashes = source_hashes(container.root)
     changed = differing(provenance["source_hashes"], hashes)
-    evaluation = [path for path in changed if path.startswith(EVALUATION)]
+    evaluation = [path for path in changed if path.startswith(EVALUATION) or is_evaluator_file(path)]
     if evaluation:
         raise Refused(f"{trial}: cannot be scored again, what evaluates it has changed: {describe(evaluation)}")
     return provenance | {
-        "eval_device": "cpu",
+        "eval_device": models.best_device() if models.is_model(container.place(trial) / CHECKPOINT) else "cpu",
         "resumed_evaluation": True,
         "resumed_source_hashes": hashes,
         "resumed_with_changed_non_evaluator_files": changed,

@@ -2,25 +2,16 @@
 
 import hashlib
 from collections.abc import Mapping
-from pathlib import Path
 
-from kev import files
 from kev.errors import Refused
+from kev.evaluators import source_hashes
 from kev.worker.container import Container
 from kev.worker.orders import Order
 
-SINGLE_FILES = ("constraints.txt", "modal_app.py", "pyproject.toml", "uv.lock")
-"""Those beside the package that decide what runs; one that a checkout lacks is left out."""
+__all__ = ["check_sources", "describe", "differing", "digest", "source_hashes"]
 
 NAMED = 3
 """Differing files that a message names."""
-
-
-def source_hashes(root: Path) -> dict[str, str]:
-    """The SHA-256 of every module of kev and of what pins its dependencies, by path under `root`."""
-    paths = [*(root / "kev").rglob("*.py"), *(root / name for name in SINGLE_FILES if (root / name).is_file())]
-    hashes = {path.relative_to(root).as_posix(): _sha256(path) for path in paths}
-    return dict(sorted(hashes.items()))
 
 
 def digest(hashes: Mapping[str, str]) -> str:
@@ -46,7 +37,3 @@ def describe(paths: list[str]) -> str:
     """Some of `paths`, and how many more there are."""
     more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
     return ", ".join(paths[:NAMED]) + more
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(files.read_bytes(path)).hexdigest()

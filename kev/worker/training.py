@@ -1,4 +1,4 @@
-"""The seam between a trial and a method of training: which one a base asks for, and what each must do.
+"""The seam between a trial and a synthetic method of training, and what each must do; models are in `models`.
 
 A method writes the checkpoint and everything beside it; the trial around it holds the lease, commits and scores.
 """
@@ -58,13 +58,10 @@ class Trainer(Protocol):
 
 
 def find_trainer(base: str) -> Trainer:
-    """The method that trains `base`. Raises UsageError where this version of kev has none."""
+    """The method that trains the synthetic `base`. Raises UsageError for any other."""
     if synthetic.is_synthetic(base):
         return synthetic.find(base)
-    raise UsageError(
-        f"base {base}: this version of kev has no training package and trains only {synthetic.NAMES}; "
-        "nothing was trained"
-    )
+    raise UsageError(f"base {base}: is none of {synthetic.NAMES}; kev.trial trains models")
 
 
 def load_checkpoint(checkpoint: Path) -> tuple[Predictor, dict[str, Any]]:

@@ -14,7 +14,8 @@ from kev.errors import KevError, NotFound, Refused
 from kev.records.plan import TrialConfig
 from kev.suite import Suite, open_suite
 from kev.text import shorten, visible
-from kev.worker import results
+from kev.trial.job import TrialJob
+from kev.worker import models, results, synthetic
 from kev.worker.committer import Committer
 from kev.worker.container import Container
 from kev.worker.lease import HeartbeatThread, hold_lease
@@ -107,24 +108,35 @@ class _Trial:
             continued_provenance(self.directory / "provenance.json", self.order, self.hashes)
 
     def _train_and_score(self) -> dict[str, Any]:
-        order, clock = self.order, self.container.clock
-        began = clock.monotonic()
+        order = self.order
         config = TrialConfig.model_validate(order.config)
-        trainer = find_trainer(config.base)
         suite = open_suite(self.container.root / order.suite)
         transfer = open_suite(self.container.root / order.transfer) if order.transfer else None
         continued = (self.directory / "provenance.json").exists()
+        if not synthetic.is_synthetic(config.base):
+            models.refuse_several_cards(order)
         provenance = self._write_provenance(suite, config)
         what = "continuing" if continued else f"config={files.dump_json_line(order.config).decode().strip()}"
         self.show(f"[{order.label}] {order.gpu or 'cpu'} torch {provenance['torch']} {what}")
+        if synthetic.is_synthetic(config.base):
+            result = self._rehearse(config, suite, transfer, provenance)
+        else:
+            job = TrialJob(self.directory, order.config, suite, transfer, self.container.root)
+            result = models.train_and_score(job, provenance, self.lease.check, self.show, resume=continued)
+        return {"label": order.label, "objective": result["objective"], "gates_passed": result["gates"]["passed"]}
+
+    def _rehearse(
+        self, config: TrialConfig, suite: Suite, transfer: Suite | None, provenance: dict[str, Any]
+    ) -> dict[str, Any]:
+        began = self.container.clock.monotonic()
+        trainer = find_trainer(config.base)
         if not (self.directory / CHECKPOINT / TRAINING_METRICS).exists():
             self._train(trainer, config, suite)
         predictor = trainer.load(self.directory / CHECKPOINT)
         scored = results.score_trial(predictor, self.directory, suite, transfer, self.show)
         self.lease.check()
-        seconds = clock.monotonic() - began
-        result = results.write_result(self.directory, scored, provenance, seconds, synthetic=trainer.synthetic)
-        return {"label": order.label, "objective": result["objective"], "gates_passed": result["gates"]["passed"]}
+        seconds = self.container.clock.monotonic() - began
+        return results.write_result(self.directory, scored, provenance, seconds, synthetic=trainer.synthetic)
 
     def _train(self, trainer: Trainer, config: TrialConfig, suite: Suite) -> None:
         trainer.train(
@@ -146,7 +158,9 @@ class _Trial:
         try:
             provenance = continued_provenance(path, self.order, self.hashes)
         except NotFound:
-            provenance = new_provenance(self.order, suite, self.hashes, synthetic=find_trainer(config.base).synthetic)
+            rehearsal = synthetic.is_synthetic(config.base)
+            device = "cpu" if rehearsal else models.best_device()
+            provenance = new_provenance(self.order, suite, self.hashes, device=device, synthetic=rehearsal)
         files.write_atomic(path, files.dump_json(provenance))
         return provenance
 

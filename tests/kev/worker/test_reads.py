@@ -82,10 +82,10 @@ def test_a_read_that_dies_says_so_in_its_failure_and_is_no_report(trained: Bench
     assert not (trained.runs.path / "bench/b1/report.json").exists()
 
 
-def test_a_checkpoint_of_a_model_needs_the_model_package(trained: Bench) -> None:
+def test_a_checkpoint_that_lost_its_model_is_not_read_as_a_synthetic_one(trained: Bench) -> None:
     path = trained.trial / "checkpoint/training_config.json"
     path.write_text(json.dumps({"args": {"base": "org/Base-4B"}}))
-    assert "no training package" in read(trained)["failed"]["message"]
+    assert "is none of" in read(trained)["failed"]["message"]
 
 
 @pytest.mark.parametrize(

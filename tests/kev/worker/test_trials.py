@@ -238,11 +238,11 @@ def test_a_continuation_with_changed_sources_is_refused_by_name_and_is_not_the_e
     assert "objective" in run(bench, bench.order(FULL, nonce="c" * 32, attempt=3))
 
 
-def test_a_base_that_needs_models_fails_in_one_line(bench: Bench) -> None:
-    with pytest.raises(KevError, match="no training package"):
-        run(bench, bench.order({**CONFIG, "base": "org/Base-4B"}))
+def test_a_base_that_is_nowhere_fails_in_one_line(bench: Bench) -> None:
+    with pytest.raises(KevError, match="no such directory"):
+        run(bench, bench.order({**CONFIG, "base": "/nowhere/base"}))
     error = read_record(bench.trial / "failed.json", FailedTrial).error
-    assert "no training package" in error and "\n" not in error
+    assert "/nowhere/base: no such directory" in error and "\n" not in error
     assert not (bench.trial / "checkpoint").exists()
 
 

@@ -1,0 +1,104 @@
+"""Models in a container: kev.trial and kev.reads do the work, and what a container owes comes in from outside."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kev.checkpoint import HEAD
+from kev.errors import KevError, Refused, UsageError
+from kev.reads.attempt import Options, read
+from kev.reads.records import Selection
+from kev.records.plan import TrialConfig
+from kev.trial.job import TrialJob, carry_out, records_to_train
+from kev.trial.tools import torch_tools
+from kev.worker.manifest import write_manifest, write_with_manifest
+from kev.worker.orders import TrialOrder
+
+
+def is_model(checkpoint: Path) -> bool:
+    """Whether a directory holds a checkpoint of a model, and none of a synthetic objective."""
+    return (checkpoint / HEAD).exists()
+
+
+def best_device() -> str:
+    """Where this container computes. Raises UsageError where torch is missing."""
+    return torch_tools().device
+
+
+def train_and_score(
+    job: TrialJob, found: dict[str, Any], check: Callable[[], None], say: Callable[[str], None], *, resume: bool
+) -> dict[str, Any]:
+    """Train `job`, unless that is done, and score it; `found` is its provenance. Returns the result.
+
+    `check` is called before every step, and before the result is written. Raises what training and reading raise.
+    """
+
+    def complete(path: Path, data: bytes) -> None:
+        check()
+        write_with_manifest(path.parent, path.name, data)
+
+    job = replace(job, config=_pinned(job))
+    tools = torch_tools(say=say, before_step=check, complete=complete)
+    records = records_to_train(job)
+    if records:
+        fetch_base(TrialConfig.model_validate(dict(job.config)), say)
+    return carry_out(job, records, found, tools, resume=resume)
+
+
+def _pinned(job: TrialJob) -> dict[str, Any]:
+    """The trial's configuration with the revision that its suite pins, where the plan leaves it to the suite."""
+    base, revisions = str(job.config.get("base")), job.suite.manifest.base_revisions or {}
+    return {**job.config, "base_revision": job.config.get("base_revision") or revisions.get(base)}
+
+
+def refuse_several_cards(order: TrialOrder) -> None:
+    """Raises Refused for a trial that would leave all cards but one idle."""
+    cards = (order.gpu or "").partition(":")[2]
+    if order.full_weight and cards not in ("", "1"):
+        raise Refused(f"{order.directory}: training on {cards} cards in one container is not there yet; name one card")
+
+
+def read_model(
+    checkpoint: Path, selection: Selection, out: Path, say: Callable[[str], None], *,
+    options: Options | None = None, temperature: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Read `selection` with a model's checkpoint into `out`, and return the report. Raises as `kev.reads.attempt.read`.
+
+    `temperature` replaces that of the checkpoint; 1 is raw.
+    """
+    from kev.predictors.checkpoint import CheckpointScorer
+    from kev.predictors.local import LocalPredictor
+
+    scorer = CheckpointScorer(
+        str(checkpoint), manifest=selection.manifest, device=best_device(), temperature=temperature
+    )
+    report = read(LocalPredictor(scorer), selection, out, say, options=options)
+    write_manifest(out)
+    return report
+
+
+def fetch_base(config: TrialConfig, say: Callable[[str], None]) -> None:
+    """Bring a base of the Hub into the Hub's cache, unless it is there; a directory is taken as it is.
+
+    Raises NotFound for a path that is no directory, and UsageError where the Hub does not give it.
+    """
+    from kev.model.places import HUB_ID, PATTERNS, locate
+
+    try:
+        locate(config.base, config.base_revision)
+        return
+    except KevError:
+        match = HUB_ID.fullmatch(config.base)
+        if match is None:
+            raise
+    import huggingface_hub
+
+    revision = match["revision"] or config.base_revision
+    say(f"fetching {match['name']}{f' at {revision}' if revision else ''} from the Hub")
+    try:
+        huggingface_hub.snapshot_download(match["name"], revision=revision, allow_patterns=PATTERNS)
+    except (OSError, ValueError) as error:  # the client's own errors are of both kinds
+        reason = re.sub(r"\s+", " ", str(error))[:300]
+        raise UsageError(f"base {config.base}: could not be fetched from the Hub: {reason}") from None
