@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kev.checkpoint import HEAD
+from kev.checkpoint import HEAD, read_head
 from kev.errors import KevError, Refused, UsageError
 from kev.reads.attempt import Options, read
 from kev.reads.records import Selection
@@ -42,8 +42,9 @@ def train_and_score(
     job = replace(job, config=_pinned(job))
     tools = torch_tools(say=say, before_step=check, complete=complete)
     records = records_to_train(job)
-    if records:
-        fetch_base(TrialConfig.model_validate(dict(job.config)), say)
+    config = TrialConfig.model_validate(dict(job.config))
+    if records or not config.full_ft:
+        fetch_base(config.base, config.base_revision, say)
     return carry_out(job, records, found, tools, resume=resume)
 
 
@@ -68,9 +69,13 @@ def read_model(
 
     `temperature` replaces that of the checkpoint; 1 is raw.
     """
+    from kev.model.layout import ADAPTER
     from kev.predictors.checkpoint import CheckpointScorer
     from kev.predictors.local import LocalPredictor
 
+    if (checkpoint / ADAPTER).is_file():
+        head = read_head(checkpoint)
+        fetch_base(head.base, head.get("base_revision"), say)
     scorer = CheckpointScorer(
         str(checkpoint), manifest=selection.manifest, device=best_device(), temperature=temperature
     )
@@ -79,7 +84,7 @@ def read_model(
     return report
 
 
-def fetch_base(config: TrialConfig, say: Callable[[str], None]) -> None:
+def fetch_base(base: str, revision: str | None, say: Callable[[str], None]) -> None:
     """Bring a base of the Hub into the Hub's cache, unless it is there; a directory is taken as it is.
 
     Raises NotFound for a path that is no directory, and UsageError where the Hub does not give it.
@@ -87,18 +92,18 @@ def fetch_base(config: TrialConfig, say: Callable[[str], None]) -> None:
     from kev.model.places import HUB_ID, PATTERNS, locate
 
     try:
-        locate(config.base, config.base_revision)
+        locate(base, revision)
         return
     except KevError:
-        match = HUB_ID.fullmatch(config.base)
+        match = HUB_ID.fullmatch(base)
         if match is None:
             raise
     import huggingface_hub
 
-    revision = match["revision"] or config.base_revision
+    revision = match["revision"] or revision
     say(f"fetching {match['name']}{f' at {revision}' if revision else ''} from the Hub")
     try:
         huggingface_hub.snapshot_download(match["name"], revision=revision, allow_patterns=PATTERNS)
     except (OSError, ValueError) as error:  # the client's own errors are of both kinds
         reason = re.sub(r"\s+", " ", str(error))[:300]
-        raise UsageError(f"base {config.base}: could not be fetched from the Hub: {reason}") from None
+        raise UsageError(f"base {base}: could not be fetched from the Hub: {reason}") from None

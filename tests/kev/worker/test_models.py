@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("torch", reason="models are what is trained here")
 
+from kev.errors import NotFound, UsageError
 from kev.model.tiny_base import make_tiny_base
 from kev.records.base import read_record
 from kev.records.locked import LockedSummary
@@ -18,6 +19,7 @@ from kev.records.result import Result
 from kev.records.step_metrics import read_step_metrics
 from kev.worker.lease import HeartbeatThread
 from kev.worker.locked import run_locked_test
+from kev.worker.models import fetch_base
 from kev.worker.orders import BenchmarkOrder, LockedOrder, RescoreOrder, TrialOrder
 from kev.worker.reads import run_benchmark
 from kev.worker.rescore import run_rescore
@@ -137,3 +139,33 @@ def test_a_model_on_several_cards_is_refused_before_anything_is_trained(bench: B
     answer = run(bench, bench.order(config, gpu="H200:8"))
     assert "training on 8 cards" in answer.get("failed", "")
     assert not (bench.trial / "checkpoint").exists()
+
+
+def test_a_base_of_the_hub_is_fetched_once_at_its_revision_and_a_directory_never(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+
+    fetched: list[tuple[str, str | None]] = []
+
+    def download(name: str, *, revision: str | None, local_files_only: bool = False, **_: Any) -> str:
+        if local_files_only and (name, revision) not in fetched:
+            raise FileNotFoundError(name)
+        if name == "org/gone":
+            raise OSError("401 Client Error:\n  not found")
+        fetched.append((name, revision))
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    said: list[str] = []
+    fetch_base(str(tmp_path), None, said.append)
+    assert not fetched and not said
+    for _ in range(2):
+        fetch_base("org/base", "f" * 40, said.append)
+    assert said == [f"fetching org/base at {'f' * 40} from the Hub"]
+    with pytest.raises(
+        UsageError, match="base org/gone: could not be fetched from the Hub: 401 Client Error: not found"
+    ):
+        fetch_base("org/gone", None, said.append)
+    with pytest.raises(NotFound, match="no such directory"):
+        fetch_base("/nowhere/base", None, said.append)
