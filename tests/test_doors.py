@@ -47,6 +47,7 @@ MAY_WRITE = {
     # The emulator's bulk data: no record, not under runs/, and up to gigabytes that a client can send again.
     "kev/emulator/contents.py",  # uploaded files and blobs by digest
     "kev/emulator/launch.py",  # a container's own directory
+    "kev/emulator/uploads.py",  # uploaded files of volumes, put together from their blocks
     "kev/emulator/volume_files.py",  # files of volumes, staged and renamed
     # Runs in a container, on the volume of the contract, where there is no kev.
     "kev/compute/contract_app.py",

@@ -126,7 +126,9 @@ def _boxes(area: Region, contents: Mapping[str, int], log: bool) -> dict[str, Re
     plot = contents.get(PLOT) and rest.width - PLOT_WIDTH >= STUDIES_WIDTH
     floor = 10 if plot else 5
     if below:
-        middle = min(max(studies, floor), max(rest.height * 45 // 100, rest.height - _tallest(contents, left, right)))
+        # A log wants all it can get: nothing stands below the studies to say how little would do.
+        spare = 0 if log else rest.height - _tallest(contents, left, right)
+        middle = min(max(studies, floor), max(rest.height * 45 // 100, spare))
         middle = max(min(floor, rest.height), middle)
     else:
         middle = rest.height

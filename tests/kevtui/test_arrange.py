@@ -55,6 +55,11 @@ def test_an_empty_panel_gives_its_place_away() -> None:
     assert without[places.READS].height > full[places.READS].height or without[places.EVENTS] != full[places.EVENTS]
 
 
+@given(st.builds(Size, st.integers(1, 500), st.integers(4, 200)), contents)
+def test_an_open_log_has_a_place_however_long_the_tables_are(size: Size, contents: dict[str, int]) -> None:
+    assert places.LOG in arrange(size, contents, log=True)
+
+
 def test_a_zoomed_panel_has_all_but_header_and_footer() -> None:
     regions = arrange(Size(160, 50), EVERYTHING, zoomed=places.READS)
     assert set(regions) == {places.HEADER, places.READS, places.FOOTER}
