@@ -54,13 +54,15 @@ def main(directory: str, command: list[str]) -> None:
 
     ready_read, ready_write = os.pipe()
     outputs = {1: os.pipe(), 2: os.pipe()}
+    me = os.getpid()
     child = os.fork()
     if child == 0:
-        become(command, ready_read, outputs)
+        # With our copy of the write end open, the death of the supervisor would never show at the read end.
+        os.close(ready_write)
+        become(command, me, ready_read, outputs)
     for _, write_end in outputs.values():
         os.close(write_end)
     os.close(ready_read)
-    me = os.getpid()
     record = {"supervisor": me, "supervisor_born": birth(me), "pid": child, "born": birth(child)}
     save(directory, "process.json", record)
     # Only now may the program start: nothing runs that the next emulator could not find.
@@ -72,7 +74,7 @@ def main(directory: str, command: list[str]) -> None:
     Watch(directory, child, {fd: pair[0] for fd, pair in outputs.items()}, wake_read, log).run()
 
 
-def become(command: list[str], ready_read: int, outputs: dict[int, tuple[int, int]]) -> "NoReturn":
+def become(command: list[str], parent: int, ready_read: int, outputs: dict[int, tuple[int, int]]) -> "NoReturn":
     """Turn the forked child into the program: in its own group, with default signals, once it is on record."""
     try:
         os.setpgid(0, 0)
@@ -84,7 +86,8 @@ def become(command: list[str], ready_read: int, outputs: dict[int, tuple[int, in
         # A parent in the background leaves SIGINT ignored, and preemption would then do nothing.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        if os.read(ready_read, 1) != b"!":
+        # A parent that died before the death signal was asked for sends none.
+        if os.read(ready_read, 1) != b"!" or os.getppid() != parent:
             os._exit(125)
         for fd, (_, write_end) in outputs.items():
             os.dup2(write_end, fd)
