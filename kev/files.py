@@ -176,6 +176,19 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def make_directory(path: Path, *, private: bool = False) -> None:
+    """Make a directory and those above it, as far as they are not there; a `private` one opens to its owner only."""
+    path.mkdir(parents=True, exist_ok=True)
+    if private:
+        path.chmod(0o700)
+
+
+def link(path: Path, target: Path) -> None:
+    """Make `path` a symbolic link to `target`. Raises FileExistsError if anything is there already."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(target)
+
+
 @contextmanager
 def open_log(path: Path) -> Iterator[int]:
     """A descriptor that appends to `path`, for the output of a process. What is there stays."""
