@@ -1,50 +1,23 @@
-"""A session: what it may spend, what it has spent, and what is still out; and the journal of what happened in it.
-
-The state lives in `runs/<session>-state.json`, in this schema (amounts in US dollars, times ISO 8601 with an offset):
-
-    session            name
-    sample             true where all of it is made up, to show what a session looks like
-    simulated          true where no real money is spent
-    authorization_usd  what may be spent in all
-    reserve_usd        kept back; a tenth of the authorization where absent
-    baseline_usd       the provider's meter when the session began
-    cycle              billing cycle of the baseline, "2026-10"
-    readings           [{at, metered_usd, source}]
-    studies            {name: {bound_usd, calls: {label: call or null}, status}}
-    reads              {batch: {bound_usd, status}}
-    candidates         {size: what is known of the candidate}
-    decisions          [what a person must decide]
-    ai_gateway         {authorization_usd, spent_usd}
-
-The public state file of an earlier engine is read as well, and where there is no state file, the `budget` block of a
-round's spec says what may be spent. All three come out as one `Session`. A state file that is empty or damaged raises
-DamagedFile: taking it for a fresh session would give back all the headroom.
-
-What happened goes to `runs/<session>-events.jsonl`, which is only ever appended to.
-"""
+"""One view of a session's money and work, whichever kind of file it comes from."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from kev import budget, files
-from kev.errors import DamagedFile, Refused
-from kev.records.base import parse_record, reason_of
-from kev.records.event import Event, EventSeverity
+from kev.errors import DamagedFile
+from kev.records.base import parse_record
 from kev.records.instant import read_instant
-from kev.records.session import NightState, SessionState, SessionStudy, SpecBudget, SpendReading
+from kev.records.session import NightState, SessionState, SessionStudy, SpecBudget
 
 SETTLED = frozenset({"done", "failed", "cancelled", "canceled", "landed", "pulled", "read"})
 """First words of a status under which nothing more can be spent; any other status still counts its bound."""
 
 STATE_SUFFIX = "-state.json"
-EVENTS_SUFFIX = "-events.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +90,6 @@ class Session:
         """The figures that the spend rule is applied to."""
         known = self.spent
         return budget.Account(self.authorization, self.reserve, known.usd if known else None, self.committed)
-
-
-# ----------------------------------------------------------------------------------------------------- reading
 
 
 def read_session(path: Path) -> Session:
@@ -240,102 +210,3 @@ def _reading(
 
 def _in_order(readings: Iterable[Reading]) -> tuple[Reading, ...]:
     return tuple(sorted(readings, key=lambda reading: reading.at))
-
-
-# ----------------------------------------------------------------------------------------------------- writing
-
-
-def create_state(path: Path, state: SessionState) -> None:
-    """Begin a session. Raises Refused if anything is under that name already, damaged or not."""
-    try:
-        files.create_exclusive(path, files.dump_json(state.to_json()))
-    except FileExistsError:
-        raise Refused(f"{path}: there is a session of this name already; choose another name") from None
-
-
-def update_state(path: Path, change: Callable[[SessionState], SessionState]) -> SessionState:
-    """Replace the state in `path` by what `change` makes of it, under the session's lock, and return the new one.
-
-    Raises NotFound, DamagedFile, or Refused for a state file of an earlier engine, which is only ever read.
-    """
-    with files.locked(lock_path(path), wait=True):
-        return change_locked_state(path, change)
-
-
-def change_locked_state(path: Path, change: Callable[[SessionState], SessionState]) -> SessionState:
-    """As `update_state`, for a caller that holds the session's lock already."""
-    value = files.read_json(path)
-    if isinstance(value, dict) and "session" not in value and "night" in value:
-        raise Refused(f"{path}: written by an earlier engine; it is read, never changed")
-    changed = change(parse_record(path, value, SessionState))
-    files.write_atomic(path, files.dump_json(changed.to_json()))
-    return changed
-
-
-def lock_path(path: Path) -> Path:
-    """The lock file of the session whose state file `path` is."""
-    return path.with_name(f".{path.name}.lock")
-
-
-def with_reading(
-    state: SessionState, at: datetime, metered: Decimal, source: str, *,
-    billed: Decimal | None = None, unseen: Decimal | None = None,
-) -> SessionState:  # fmt: skip
-    """`state` with one more reading of the meter."""
-    values = {"at": utc_text(at), "metered_usd": metered, "source": source, "billed_usd": billed, "unseen_usd": unseen}
-    reading = SpendReading.model_validate({key: value for key, value in values.items() if value is not None})
-    return state.model_copy(update={"readings": [*state.readings, reading]})
-
-
-def utc_text(moment: datetime) -> str:
-    """`moment`, which must have a zone, as state files and journals write it: UTC to the millisecond."""
-    if moment.tzinfo is None:
-        raise ValueError("a time without a zone is no moment")
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-# ----------------------------------------------------------------------------------------------------- journal
-
-
-@dataclass(frozen=True, slots=True)
-class Journal:
-    """What a journal's lines gave: the events in file order, and every line that could not be read, by number."""
-
-    events: tuple[Event, ...]
-    damage: tuple[files.Line, ...] = ()
-
-
-def events_path(state_path: Path) -> Path:
-    """The journal beside a state file."""
-    return state_path.with_name(session_name(state_path) + EVENTS_SUFFIX)
-
-
-def append_event(
-    path: Path, at: datetime, kind: str, text: str, *, severity: EventSeverity = "info", subject: str = "",
-    who: str | None = None,
-) -> Event:  # fmt: skip
-    """Write one event to the end of the journal in `path` and return it. Raises OSError if it could not be kept."""
-    values = {"at": utc_text(at), "kind": kind, "severity": severity, "subject": subject, "text": text}
-    event = Event.model_validate(values if who is None else values | {"who": who})
-    files.append(path, files.dump_json_line(event.to_json()))
-    return event
-
-
-def parse_events(data: bytes, *, first: int = 1) -> Journal:
-    """The events in whole lines of a journal, the first of which is number `first`. Never raises."""
-    events: list[Event] = []
-    damage: list[files.Line] = []
-    for line in files.parse_json_lines(data, first=first):
-        if line.damage is not None:
-            damage.append(line)
-            continue
-        try:
-            events.append(Event.model_validate(line.value))
-        except ValidationError as error:
-            damage.append(files.Line(line.number, damage=reason_of(error)))
-    return Journal(tuple(events), tuple(damage))
-
-
-def read_events(path: Path) -> Journal:
-    """The journal in `path`, as far as it can be read. Raises NotFound, or DamagedFile if its bytes cannot be had."""
-    return parse_events(files.read_bytes(path))
