@@ -29,10 +29,10 @@ from kev.errors import KevError, LockHeld, NotFound, Refused
 from kev.ledger.book import Ledger, NotRecorded, holding
 from kev.ledger.units import Unit, Units
 from kev.ledger.views import with_work
-from kev.meter import Meter, read_meter
+from kev.meter import FRESH_S, Meter, read_meter
 from kev.records.event import EventSeverity
 from kev.records.ledger import LedgerEvent, Order
-from kev.session import append_event, change_locked_state, events_path, lock_path, read_session
+from kev.session import append_event, change_locked_state, events_path, lock_path, read_session, utc_text
 
 LOCK_WAIT_S = 120.0
 """Another launch holds the session's lock for as long as the meter takes to answer."""
@@ -56,10 +56,10 @@ class Gate:
     who: str = ""
     new_nonce: Callable[[], str] = field(default=lambda: secrets.token_hex(16))
 
-    async def read_meter(self) -> Meter:
-        """A reading for the record. Raises Refused where the spend is unknown."""
+    async def read_meter(self, *, young_s: float = FRESH_S) -> Meter:
+        """A reading for the record, at most `young_s` old. Raises Refused where the spend is unknown."""
         async with self.locked():
-            return await self._meter(self.ledger.read())
+            return await self._meter(self.ledger.read(), young_s)
 
     async def preview(self, what: str, wanted: Sequence[tuple[str, Order]]) -> Sum:
         """The sum that `reserve` would hold `wanted` against. Takes a reading, and admits nothing."""
@@ -181,9 +181,9 @@ class Gate:
                 who=self.who or None,
             )  # fmt: skip
 
-    async def _meter(self, units: Units) -> Meter:
+    async def _meter(self, units: Units, young_s: float = FRESH_S) -> Meter:
         try:
-            meter = await read_meter(self.state, self.compute, self.clock, units)
+            meter = await read_meter(self.state, self.compute, self.clock, units, young_s=young_s)
         except OSError as error:
             raise NotRecorded(
                 f"{self.state}: cannot be written ({error.strerror or error}); nothing was started"
@@ -203,7 +203,10 @@ class Gate:
         return Sum(what, bound, account, meter, out.parts)
 
     def _decide(self, total: Sum) -> None:
+        closed = total.meter.session.closed_at
         try:
+            if closed is not None:
+                raise Refused(f"{total.what}: the session was closed at {utc_text(closed)}; open another")
             total.check()
         except Refused as refusal:
             self.note("refused", str(refusal), subject=total.what, severity="warning")

@@ -43,29 +43,36 @@ class Meter:
     @property
     def gap(self) -> str:
         """Metered and billed side by side; empty where the provider did not say what it bills."""
-        if self.billed is None:
-            return ""
-        difference = self.billed - self.reading.metered
-        return f"metered ${self.reading.metered:f}, billed ${self.billed:f}, gap ${difference:+f}"
+        return describe_gap(self.reading.metered, self.billed)
 
     @property
     def alarming(self) -> bool:
-        return self.billed is not None and (
-            self.billed > self.reading.metered * GAP_ALARM and self.billed - self.reading.metered > GAP_FLOOR
-        )
+        return is_alarming(self.reading.metered, self.billed)
 
 
-async def read_meter(state: Path, compute: Compute, clock: Clock, units: Units) -> Meter:
+def describe_gap(metered: Decimal, billed: Decimal | None) -> str:
+    """Metered and billed side by side, with their difference; empty where the provider did not say what it bills."""
+    if billed is None:
+        return ""
+    return f"metered ${metered:f}, billed ${billed:f}, gap ${billed - metered:+f}"
+
+
+def is_alarming(metered: Decimal, billed: Decimal | None) -> bool:
+    """Whether more is billed than the meter can explain."""
+    return billed is not None and billed > metered * GAP_ALARM and billed - metered > GAP_FLOOR
+
+
+async def read_meter(state: Path, compute: Compute, clock: Clock, units: Units, *, young_s: float = FRESH_S) -> Meter:
     """The meter as it is now, appended to the session's state; the caller holds the session's lock.
 
-    A provider that cannot be reached leaves the last reading, for as long as that may be used. Raises Refused where
-    the spend is unknown, and what reading the state raises.
+    A reading that is at most `young_s` old is used again. A provider that cannot be reached leaves the last reading,
+    for as long as that may be used. Raises Refused where the spend is unknown, and what reading the state raises.
     """
     session = read_session(state)
     last = session.readings[-1] if session.readings else None
     now = clock.now()
     age = (now - last.at).total_seconds() if last else None
-    if last is not None and age is not None and 0 <= age <= FRESH_S:
+    if last is not None and age is not None and 0 <= age <= young_s:
         return Meter(session, last, age)
     try:
         summary = await compute.billing_summary()
@@ -87,14 +94,19 @@ async def read_meter(state: Path, compute: Compute, clock: Clock, units: Units) 
 
 def check_summary(summary: CostSummary, session: Session) -> None:
     """Raises Refused for an answer that is no reading of this session's meter."""
+    check_amounts(summary)
+    if summary.simulated != session.simulated:
+        kinds = ("simulated", "real") if summary.simulated else ("real", "simulated")
+        raise Refused(f"{session.source}: the provider's money is {kinds[0]} and the session's is {kinds[1]}")
+
+
+def check_amounts(summary: CostSummary) -> None:
+    """Raises Refused for an answer that is no reading."""
     metered = summary.metered
     if not isinstance(metered, Decimal) or not metered.is_finite() or metered < 0:
         raise Refused(f"the spend is unknown: the billing answer says {str(metered)!r:.40}; nothing is launched on it")
     if not summary.billed.is_finite() or summary.billed < 0:
         raise Refused(f"the spend is unknown: the billing answer says it bills {str(summary.billed)!r:.40}")
-    if summary.simulated != session.simulated:
-        kinds = ("simulated", "real") if summary.simulated else ("real", "simulated")
-        raise Refused(f"{session.source}: the provider's money is {kinds[0]} and the session's is {kinds[1]}")
 
 
 def _unseen_at_reset(

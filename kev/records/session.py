@@ -68,6 +68,14 @@ class SessionState(StrictRecord):
     decisions: list[str] = []
     """What a person must decide."""
     ai_gateway: GatewayBudget | None = None
+    rounds: list[str] = []
+    """Specs of the rounds that the session was opened for, relative to the checkout."""
+    opened_at: str | None = None
+    """ISO 8601, UTC."""
+    closed_at: str | None = None
+    """ISO 8601, UTC; from then on nothing is started."""
+    closed_reason: str | None = None
+    """Why it was closed with work unsettled, where it was."""
 
 
 class NightAuthorization(StrictRecord):

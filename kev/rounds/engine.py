@@ -11,15 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kev import files
 from kev.clock import Clock, SystemClock
 from kev.compute.protocol import Compute
-from kev.errors import KevError, NotFound, UsageError
+from kev.errors import KevError
 from kev.gate import Gate
 from kev.ledger.book import Ledger
 from kev.rounds.specs import LoadedSpec, load_spec
 from kev.rounds.trial_orders import Provenance
-from kev.session import STATE_SUFFIX, read_session
+from kev.session import read_session
+from kev.session.find import find_state
 from kev.worker.sources import digest, source_hashes
 
 RUNS_VOLUME = "kev-runs"
@@ -81,26 +81,6 @@ def add_session_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def find_state(runs: Path, name: str | None) -> Path:
-    """The state file of a session: of that name, or the only one there is.
-
-    Raises NotFound or UsageError, saying which there are.
-    """
-    name = name or os.environ.get("KEV_SESSION")
-    if name is not None:
-        path = runs / f"{name}{STATE_SUFFIX}"
-        if path.name not in files.list_names(runs):
-            raise NotFound(f"{path}: no such session")
-        return path
-    found = [entry for entry in files.list_names(runs) if entry.endswith(STATE_SUFFIX) and not entry.startswith(".")]
-    if not found:
-        raise NotFound(f"{runs}: no session; its state file says what may be spent, and nothing is launched without")
-    if len(found) > 1:
-        raise UsageError(f"{runs}: several sessions; name one with --session: "
-                         f"{', '.join(entry.removesuffix(STATE_SUFFIX) for entry in found)}")  # fmt: skip
-    return runs / found[0]
-
-
 def open_engine(loaded: LoadedSpec, session: str | None, say: Callable[[str], None]) -> Engine:
     """The engine with the real provider, connected at first use."""
     from kev.compute.client import ModalSettings
@@ -143,6 +123,8 @@ def run_engine(arguments: argparse.Namespace, work: Callable[[Engine, LoadedSpec
 
     try:
         return asyncio.run(run())
+    except BrokenPipeError:
+        raise  # whoever read the output has what they wanted
     except OSError as error:
         raise KevError(f"{error.filename or 'disk'}: {error.strerror or error}") from None
 

@@ -6,8 +6,9 @@ import json
 from kev.clock import SystemClock
 from kev.control import set_control
 from kev.errors import KevError
-from kev.rounds.engine import add_session_arguments, find_state
+from kev.rounds.engine import add_session_arguments
 from kev.rounds.specs import load_spec
+from kev.session.find import find_state
 
 
 def add_pause_arguments(parser: argparse.ArgumentParser) -> None:

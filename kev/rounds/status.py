@@ -7,8 +7,9 @@ from typing import Any
 from kev.control import read_control
 from kev.ledger.book import Ledger
 from kev.ledger.units import Unit
-from kev.rounds.engine import add_session_arguments, find_state
+from kev.rounds.engine import add_session_arguments
 from kev.rounds.specs import load_spec
+from kev.session.find import find_state
 
 
 def describe(unit: Unit) -> dict[str, Any]:

@@ -9,12 +9,16 @@ The state lives in `runs/<session>-state.json`, in this schema (amounts in US do
     reserve_usd        kept back; a tenth of the authorization where absent
     baseline_usd       the provider's meter when the session began
     cycle              billing cycle of the baseline, "2026-10"
-    readings           [{at, metered_usd, source}]
+    readings           [{at, metered_usd, billed_usd, source}]
     studies            {name: {bound_usd, calls: {label: call or null}, status}}
     reads              {batch: {bound_usd, status}}
     candidates         {size: what is known of the candidate}
     decisions          [what a person must decide]
     ai_gateway         {authorization_usd, spent_usd}
+    rounds             [specs of the rounds that it was opened for]
+    opened_at, closed_at, closed_reason
+
+`python -m kev.session` opens, shows and closes one.
 
 The public state file of an earlier engine is read as well, and where there is no state file, the `budget` block of a
 round's spec says what may be spent. All three come out as one `Session`. A state file that is empty or damaged raises

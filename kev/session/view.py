@@ -12,7 +12,7 @@ from kev import budget, files
 from kev.errors import DamagedFile
 from kev.records.base import parse_record
 from kev.records.instant import read_instant
-from kev.records.session import NightState, SessionState, SessionStudy, SpecBudget
+from kev.records.session import NightState, SessionState, SessionStudy, SpecBudget, SpendReading
 
 SETTLED = frozenset({"done", "failed", "cancelled", "canceled", "landed", "pulled", "read"})
 """First words of a status under which nothing more can be spent; any other status still counts its bound."""
@@ -27,6 +27,8 @@ class Reading:
     at: datetime
     metered: Decimal
     source: str = ""
+    billed: Decimal | None = None
+    """What the provider says it will charge for the same cycle."""
     unseen: Decimal = Decimal(0)
     """The most that the cycle before came to after its last reading, where this is the first of a new one."""
 
@@ -65,6 +67,11 @@ class Session:
     decisions: tuple[str, ...] = ()
     gateway_authorization: Decimal | None = None
     gateway_spent: Decimal | None = None
+    rounds: tuple[str, ...] = ()
+    """Specs of the rounds it was opened for."""
+    opened_at: datetime | None = None
+    closed_at: datetime | None = None
+    """Since when nothing may be started."""
 
     @property
     def metered(self) -> Decimal | None:
@@ -148,7 +155,7 @@ def _from_state(path: Path, state: SessionState) -> Session:
         sample=state.sample,
         simulated=state.simulated,
         readings=_in_order(
-            _reading(path, f"readings.{number}.at", made.at, made.metered_usd, made.source, made.unseen_usd)
+            _reading(path, f"readings.{number}.at", made.at, made.metered_usd, made.source, made)
             for number, made in enumerate(state.readings)
         ),
         studies=tuple(_work(name, study) for name, study in state.studies.items()),
@@ -158,6 +165,9 @@ def _from_state(path: Path, state: SessionState) -> Session:
         decisions=tuple(state.decisions),
         gateway_authorization=gateway.authorization_usd if gateway else None,
         gateway_spent=gateway.spent_usd if gateway else None,
+        rounds=tuple(state.rounds),
+        opened_at=_moment(path, "opened_at", state.opened_at),
+        closed_at=_moment(path, "closed_at", state.closed_at),
     )  # fmt: skip
 
 
@@ -200,12 +210,21 @@ def _work(name: str, study: SessionStudy, running_bound: Decimal | None = None) 
 
 
 def _reading(
-    path: Path, where: str, at: str, metered: Decimal, source: str | None = None, unseen: Decimal | None = None
+    path: Path, where: str, at: str, metered: Decimal, source: str | None = None, made: SpendReading | None = None
 ) -> Reading:
-    instant = read_instant(at)
+    moment = _moment(path, where, at)
+    assert moment is not None, "a reading has a time"
+    billed, unseen = (made.billed_usd, made.unseen_usd) if made is not None else (None, None)
+    return Reading(moment, metered, source or path.name, billed, unseen or Decimal(0))
+
+
+def _moment(path: Path, where: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    instant = read_instant(text)
     if instant.at is None:
-        raise DamagedFile(path, f"{where}: {at!r:.40} {instant.problem}")
-    return Reading(instant.at, metered, source or path.name, unseen or Decimal(0))
+        raise DamagedFile(path, f"{where}: {text!r:.40} {instant.problem}")
+    return instant.at
 
 
 def _in_order(readings: Iterable[Reading]) -> tuple[Reading, ...]:

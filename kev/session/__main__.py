@@ -1,0 +1,37 @@
+"""`python -m kev.session`: what an unattended session may spend, from its opening to its summary."""
+
+import argparse
+from collections.abc import Callable
+
+from kev.console import run
+from kev.session import open as opening
+from kev.session import refresh, show
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The commands and their options."""
+    parser = argparse.ArgumentParser(prog="python -m kev.session", description="Sessions, from opening to summary.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add: list[tuple[str, str, Callable[[argparse.ArgumentParser], None], Command]] = [
+        ("open", "say what may be spent, from where the meter stands now", opening.add_arguments, opening.open_command),
+        ("show", "print the sum that a launch would be held against", show.add_arguments, show.show_command),
+        ("refresh", "read the meter and print the sum", refresh.add_arguments, refresh.refresh_command),
+    ]
+    for name, words, add_arguments, command in add:
+        child = commands.add_parser(name, help=words, description=words)
+        add_arguments(child)
+        child.set_defaults(run=command)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command. Returns its exit code; a wrong command line exits with 2."""
+    parsed = build_parser().parse_args(arguments)
+    command: Command = parsed.run
+    return run(lambda: command(parsed))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
