@@ -2,13 +2,16 @@
 
     python benchmarks/emulator.py [--full]
 
-Each figure is the median of several tries through the real client. `--full` pulls 1 GB instead of 128 MB.
+Each figure is the median of several tries through the real client; uploads and pulls are made once. `--full` moves 1 GB
+instead of 128 MB.
 """
 
 import argparse
 import asyncio
-import io
+import hashlib
+import json
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -84,7 +87,7 @@ class Bench:
         self.row("deploy of two functions", await timed(lambda: speed_app.app.deploy.aio(client=client)))
         await self.calls(plane, client)
         await self.containers(plane, client)
-        await self.volume(client)
+        await self.volume(plane, client)
         await client.__aexit__(None, None, None)
 
     async def calls(self, plane: Any, client: Any) -> None:
@@ -137,27 +140,57 @@ class Bench:
             await asyncio.sleep(0.01)
         self.row("50 containers ended", time.perf_counter() - begun)
 
-    async def volume(self, client: Any) -> None:
+    async def volume(self, plane: Any, client: Any) -> None:
+        """Pull a tree of files with a manifest of their sums; once whole, and once the half that a stop left over."""
         import modal
 
-        size = (1024 if self.full else 128) * MIB
+        from kev.compute.client import settings_from
+        from kev.compute.modal_compute import ModalCompute
+
+        count = 8
+        size = (1024 if self.full else 128) * MIB // count
+        tree = self.root / "tree"
+        make_tree(tree, count, size)
         volume = modal.Volume.from_name("speed", create_if_missing=True, client=client)
-        block = os.urandom(8 * MIB)
+        begun = time.perf_counter()
         async with volume.batch_upload.aio() as batch:
-            batch.put_file(io.BytesIO(block * (size // len(block))), "/big")
-        target = self.root / "pulled"
+            # By its path: from a buffer the client copies all of it for every block.
+            batch.put_directory(tree, "/tree")
+        total = count * size // MIB
+        self.row(f"upload of {total} MB in {count} files", time.perf_counter() - begun)
+        shutil.rmtree(tree)
+        async with ModalCompute(settings_from(plane.environment, app="speed")) as compute:
 
-        async def pull() -> None:
-            with target.open("wb") as stream:
-                await volume.read_file_into_fileobj.aio("big", stream)
+            async def pull(target: Path) -> None:
+                report = await compute.pull("speed", "/tree", target, weights=True)
+                assert len(report.verified) == count, report
 
-        seconds = await median(pull, 1 if self.full else 3)
-        self.row(f"pull of {size // MIB} MB ({size / MIB / seconds:.0f} MB/s)", seconds)
+            seconds = await timed(lambda: pull(self.root / "pulled"))
+            self.row(f"pull of {total} MB, verified ({total / seconds:.0f} MB/s)", seconds)
+            for number in range(count // 2):
+                (self.root / f"pulled/part-{number}").unlink()
+            seconds = await timed(lambda: pull(self.root / "pulled"))
+            self.row("the same pull again, with half of the files there and verified", seconds)
+
+
+def make_tree(tree: Path, count: int, size: int) -> None:
+    """`count` files of `size` random bytes, and the manifest that a container would leave beside them."""
+    tree.mkdir()
+    sums = {}
+    for number in range(count):
+        digest = hashlib.sha256()
+        with (tree / f"part-{number}").open("wb") as stream:
+            for _ in range(size // MIB):
+                piece = os.urandom(MIB)
+                stream.write(piece)
+                digest.update(piece)
+        sums[f"part-{number}"] = {"sha256": digest.hexdigest(), "bytes": size}
+    (tree / "manifest.json").write_text(json.dumps({"files": sums}))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="pull 1 GB")
+    parser.add_argument("--full", action="store_true", help="move 1 GB")
     options = parser.parse_args()
     begun = time.perf_counter()
     import modal  # noqa: F401

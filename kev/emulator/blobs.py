@@ -74,7 +74,8 @@ class Blobs:
         data = await request.read()
         await asyncio.to_thread(self._blobs.put, request.match_info["name"], data)
         # The client compares the tag with its own MD5 and takes a difference for a damaged upload.
-        return web.Response(headers={"ETag": f'"{hashlib.md5(data, usedforsecurity=False).hexdigest()}"'})
+        tag = await asyncio.to_thread(hashlib.md5, data, usedforsecurity=False)
+        return web.Response(headers={"ETag": f'"{tag.hexdigest()}"'})
 
     async def _get_blob(self, request: web.Request) -> web.StreamResponse:
         path = self._blobs.path(request.match_info["name"])
@@ -82,7 +83,7 @@ class Blobs:
 
     async def _put_content(self, request: web.Request) -> web.Response:
         data, digest = await request.read(), request.match_info["digest"]
-        if hashlib.sha256(data).hexdigest() != digest:
+        if (await asyncio.to_thread(hashlib.sha256, data)).hexdigest() != digest:
             return web.Response(status=400, text="the content does not have the digest of its name")
         await asyncio.to_thread(self._contents.put, digest, data)
         return web.Response(body=digest.encode())
@@ -91,16 +92,17 @@ class Blobs:
         try:
             path = self._open_block(request.match_info["volume"], request.match_info["path"])
             start, length = int(request.query["start"]), int(request.query["len"])
-            data = await asyncio.to_thread(_read_range, path, start, length)
+            data, digest = await asyncio.to_thread(_read_range, path, start, length)
         except (OSError, ValueError, KeyError):
             return web.Response(status=404)
-        digest = base64.b64encode(hashlib.sha256(data).digest()).decode()
         return web.Response(body=data, headers={"Repr-Digest": f"sha-256=:{digest}:"})
 
 
-def _read_range(path: Path, start: int, length: int) -> bytes:
+def _read_range(path: Path, start: int, length: int) -> tuple[bytes, str]:
+    """Bytes of a file, at most a block of them, and their SHA-256 in base64."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return os.pread(descriptor, min(length, BLOCK), start)
+        data = os.pread(descriptor, min(length, BLOCK), start)
     finally:
         os.close(descriptor)
+    return data, base64.b64encode(hashlib.sha256(data).digest()).decode()
