@@ -119,8 +119,9 @@ def remote_source_hashes(_payload: dict[str, Any]) -> dict[str, str]:
 
 
 def enter(cores: int) -> Any:
-    """What a container does, once its numeric libraries know how many cores they have."""
+    """What a container does, once its libraries know how many cores they have and where to keep what they fetch."""
     containers.limit_threads(cores)
+    containers.use_hub_cache(containers.MountedVolume("kev-hf-cache", "/hf", HF_CACHE))
     from kev.worker.duties import Duties
 
     return Duties(

@@ -25,7 +25,7 @@ MAX_LINES = 200_000
 """Of an app; older ones are forgotten here, where the provider forgets by age alone."""
 
 FETCH_LIMIT = 20_000
-ENTRY_ID = re.compile(r"(\d+)-(\d+)")
+ENTRY_ID = re.compile(r"(?P<moment>\d+)-(?P<number>\d+)-(?P<place>\d+-.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,22 @@ class Line:
     function_id: str
     call_id: str = ""
     input_id: str = ""
+    ordinal: int = 0
+    """Among the lines that its container wrote at the same moment."""
+
+    @property
+    def moment(self) -> int:
+        """In microseconds."""
+        return int(self.at * 1e6)
+
+    @property
+    def place(self) -> str:
+        """With the moment, what the line is known by after a restart has numbered all of them anew."""
+        return f"{self.ordinal}-{self.task_id}"
 
     @property
     def entry_id(self) -> str:
-        return f"{int(self.at * 1000)}-{self.number}"
+        return f"{self.moment}-{self.number}-{self.place}"
 
 
 class AppLog:
@@ -53,9 +65,16 @@ class AppLog:
         self.lines: list[Line] = []
         self.bell = Bell()
         self._next = 1
+        self._latest: dict[str, Line] = {}
+        """Of each container."""
 
     def add(self, output: Output, task: Task, call_id: str, input_id: str) -> None:
-        line = Line(self._next, output.at, output.fd, output.text, task.id, task.function_id, call_id, input_id)
+        latest = self._latest.get(task.id)
+        ordinal = latest.ordinal + 1 if latest is not None and latest.at == output.at else 0
+        line = Line(
+            self._next, output.at, output.fd, output.text, task.id, task.function_id, call_id, input_id, ordinal
+        )
+        self._latest[task.id] = line
         self._next += 1
         self.lines.append(line)
         if len(self.lines) > MAX_LINES:
@@ -68,14 +87,19 @@ class AppLog:
         return self.lines[max(0, number + 1 - first) :]
 
     def resume(self, entry_id: str) -> int:
-        """The number of the line that a follower saw last, found by its time if a restart has numbered it anew."""
+        """The number of the line that a follower saw last, if need be by when and where it was written."""
         match = ENTRY_ID.fullmatch(entry_id)
         if match is None:
             return 0
-        milliseconds, number = int(match[1]), int(match[2])
+        number, moment = int(match["number"]), int(match["moment"])
         if any(line.entry_id == entry_id for line in self.after(number - 1)[:1]):
             return number
-        return next((line.number - 1 for line in self.lines if int(line.at * 1000) > milliseconds), self._next - 1)
+        for line in self.lines:
+            if line.moment > moment:
+                return line.number - 1
+            if line.moment == moment and line.place == match["place"]:
+                return line.number
+        return self._next - 1
 
 
 LogBook = defaultdict[str, AppLog]

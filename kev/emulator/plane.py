@@ -127,7 +127,7 @@ class Emulator:
         self.limits = Limits(plan.limits, clock)
         self.meter = Meter(store, clock)
         cap = SpendCap(plan.money, self.meter)
-        views = VolumeViews(store, root, plan.volumes.stale_s)
+        views = self._views = VolumeViews(store, root, plan.volumes.stale_s)
         views.recover()
         self.book = LogBook(AppLog)
         narrator = Narrator(store, self.book, clock)
@@ -181,6 +181,7 @@ class Emulator:
         self._chores.cancel()
         if self._server is not None:
             await self.scheduler.close()
+            await self._views.stop()
             await self._server.stop()
             self._server = None
         if hasattr(self, "_blobs"):

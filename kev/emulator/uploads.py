@@ -1,6 +1,8 @@
 """Files that come from outside: what a client sends of one, and how the file is made of it."""
 
+import os
 import shutil
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +21,13 @@ class Upload:
     size: int
     block_bytes: int
     blocks: Sequence[Path]
+    mode: int = 0
+    """Its permissions, as the client names them; 0 where it names none. The owner may read and write it in any case."""
 
     @classmethod
-    def of_one_piece(cls, path: Path) -> "Upload":
+    def of_one_piece(cls, path: Path, mode: int = 0) -> "Upload":
         size = path.stat().st_size
-        return cls(size, max(size, 1), [path] if size else [])
+        return cls(size, max(size, 1), [path] if size else [], mode)
 
     def write(self, target: Path) -> None:
         """Make the file. Raises ValueError if the blocks are not those of a file of this size."""
@@ -41,3 +45,5 @@ class Upload:
                 with block.open("rb") as source:
                     shutil.copyfileobj(source, stream, COPY_BYTES)
             stream.truncate(self.size)
+            if self.mode:
+                os.fchmod(stream.fileno(), stat.S_IMODE(self.mode) & 0o777 | 0o600)

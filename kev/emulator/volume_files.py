@@ -219,9 +219,14 @@ class View:
                 continue
             target = self.directory / name
             if name in theirs:
-                make_room(target)
-                copy_file(self._source / name, target)
-                self._mine[name] = stamp_of(target)
+                try:
+                    make_room(target)
+                    copy_file(self._source / name, target)
+                    self._mine[name] = stamp_of(target)
+                except (FileNotFoundError, NotADirectoryError):
+                    # The program removed the file, or its directory, as we brought it: that is its change to make.
+                    if (self._source / name).is_file():
+                        self._mine[name] = theirs[name]
             else:
                 target.unlink(missing_ok=True)
                 prune(target.parent, self.directory)
@@ -278,6 +283,8 @@ def make_room(target: Path) -> None:
 
 
 def prune(directory: Path, top: Path) -> None:
-    while directory != top and directory.is_dir() and not any(directory.iterdir()):
-        directory.rmdir()
-        directory = directory.parent
+    """Remove `directory` and those it lies in, up to `top`, as far as they are empty."""
+    with suppress(OSError):  # one is not empty, or somebody else was quicker
+        while directory != top:
+            directory.rmdir()
+            directory = directory.parent

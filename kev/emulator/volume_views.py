@@ -8,6 +8,7 @@ from pathlib import Path
 from kev.emulator.entities import Task
 from kev.emulator.store import Store
 from kev.emulator.volume_files import Pins, Stage, View, VolumeFiles, remove
+from kev.emulator.waiting import Jobs
 from kev.emulator.wire import new_id, pb
 
 
@@ -27,6 +28,7 @@ class VolumeViews:
         self._views: dict[str, dict[str, View]] = defaultdict(dict)
         self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._pins = Pins(root / "pins")
+        self._late = Jobs()
 
     def files(self, volume_id: str) -> VolumeFiles:
         if volume_id not in self._volumes:
@@ -76,6 +78,11 @@ class VolumeViews:
                 pass
         self._views.pop(task_id, None)
 
+    async def stop(self) -> None:
+        """Leave commits that are not visible yet to the next start, which finishes them."""
+        self._late.cancel()
+        await self._late.wait()
+
     async def _commit(self, task_id: str, volume_id: str) -> None:
         async with self._locks[volume_id]:
             view = self._views.get(task_id, {}).get(volume_id)
@@ -85,7 +92,12 @@ class VolumeViews:
             if not self._stale_s:
                 await asyncio.to_thread(self._publish, view, stage)
                 return
-        asyncio.get_running_loop().call_later(self._stale_s, self._publish, view, stage)
+        self._late.start(self._publish_late(volume_id, view, stage))
+
+    async def _publish_late(self, volume_id: str, view: View, stage: Stage) -> None:
+        await asyncio.sleep(self._stale_s)
+        async with self._locks[volume_id]:
+            await asyncio.to_thread(self._publish, view, stage)
 
     async def _reload(self, task_id: str, volume_id: str) -> None:
         await self._commit(task_id, volume_id)

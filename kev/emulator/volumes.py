@@ -1,5 +1,7 @@
 """Volumes: named file trees that containers commit to and everyone else reads."""
 
+import os
+import stat
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -139,7 +141,7 @@ class Volumes:
             return pb.VolumePutFiles2Response(missing_blocks=missing)
         uploads = {
             each.path: Upload(
-                each.size, BLOCK, [self._contents.path(block.contents_sha256.hex()) for block in each.blocks]
+                each.size, BLOCK, [self._contents.path(block.contents_sha256.hex()) for block in each.blocks], each.mode
             )
             for each in request.files
         }
@@ -147,7 +149,10 @@ class Volumes:
         return pb.VolumePutFiles2Response()
 
     async def volume_put_files(self, request: Any, _caller: Caller) -> None:
-        uploads = {each.filename: Upload.of_one_piece(self._contents.path(each.sha256_hex)) for each in request.files}
+        uploads = {
+            each.filename: Upload.of_one_piece(self._contents.path(each.sha256_hex), each.mode)
+            for each in request.files
+        }
         await self._put(request, uploads)
 
     async def _put(self, request: Any, uploads: dict[str, Upload]) -> None:
@@ -189,7 +194,7 @@ class Volumes:
             if source.is_file():
                 copies.append((source, place))
             else:
-                found = [each for each in source.rglob("*") if each.is_file()]
+                found = [each for each in paths_under(source, recursive=True) if each.is_file()]
                 copies += [(each, place / each.relative_to(source)) for each in found]
 
         def copy() -> None:
@@ -225,18 +230,25 @@ class Volumes:
 
     def _entries(self, volume_id: str, name: str, recursive: bool) -> Iterator[pb.FileEntry]:
         base, top = self._existing(volume_id, name), self._files(volume_id).committed
-        if base.is_file():
-            paths = [base]
-        else:
-            paths = sorted(base.rglob("*") if recursive else base.iterdir())
-        for path in paths:
+        for path in [base] if base.is_file() else paths_under(base, recursive=recursive):
             try:
                 status = path.stat()
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 continue
-            kind = pb.FileEntry.DIRECTORY if path.is_dir() else pb.FileEntry.FILE
-            size = 0 if path.is_dir() else status.st_size
+            is_directory = stat.S_ISDIR(status.st_mode)
+            kind = pb.FileEntry.DIRECTORY if is_directory else pb.FileEntry.FILE
+            size = 0 if is_directory else status.st_size
             yield pb.FileEntry(path=str(path.relative_to(top)), type=kind, mtime=int(status.st_mtime), size=size)
+
+
+def paths_under(directory: Path, *, recursive: bool) -> list[Path]:
+    """What is in a directory, in order. What is removed while we look is left out."""
+    found: list[Path] = []
+    for parent, directories, names in os.walk(directory):
+        found += [Path(parent, name) for name in (*directories, *names)]
+        if not recursive:
+            break
+    return sorted(found)
 
 
 def metadata(volume: Volume) -> pb.VolumeMetadata:

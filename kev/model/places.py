@@ -1,5 +1,6 @@
 """Where a base or a checkpoint lies on this machine: a directory, or the Hub's cache."""
 
+import os
 import re
 from pathlib import Path
 
@@ -9,12 +10,25 @@ HUB_ID = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w.-]+))?")
 PATTERNS = ["*.json", "*.safetensors", "*.pt", "*.txt", "*.jinja"]
 
 
+MOUNTS = {"/runs/": "KEV_VOLUME_KEV_RUNS", "/hf/": "KEV_VOLUME_KEV_HF_CACHE"}
+"""Mount points of volumes in a container, and the variable that says where such a volume is when it is not there: the
+emulator's are plain directories."""
+
+
+def mounted(path: str) -> Path:
+    """The path on this machine of what a container knows as `path`."""
+    for mount, variable in MOUNTS.items():
+        if path.startswith(mount) and (place := os.environ.get(variable)):
+            return Path(place, path.removeprefix(mount))
+    return Path(path).expanduser() if path.startswith("~/") else Path(path)
+
+
 def locate(run: str, revision: str | None = None) -> Path:
     """The directory of `run`: a local one, or that of a Hub id `owner/name[@revision]` already in the Hub's cache.
 
     Nothing is fetched. Raises NotFound, with the command that fetches it.
     """
-    directory = Path(run).expanduser() if run.startswith("~/") else Path(run)
+    directory = mounted(run)
     if directory.is_dir():
         return directory
     match = HUB_ID.fullmatch(run)

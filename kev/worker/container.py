@@ -84,6 +84,11 @@ def git_commit(root: Path) -> str | None:
     return done.stdout.strip() or None
 
 
+def use_hub_cache(volume: Volume) -> None:
+    """Let the Hub's client, which is imported later, keep what it fetches on `volume`."""
+    os.environ["HF_HOME"] = str(volume.path)
+
+
 def limit_threads(cores: int) -> int:
     """Let numeric libraries that are imported later use the cores this container was given; the number is returned.
 

@@ -19,7 +19,8 @@ from .conftest import DEADLINE_S, Night
 
 def test_a_study_of_a_model_is_trained_pulled_and_its_checkpoint_read(night: Night) -> None:
     base = make_tiny_base(night.root / "bases" / "tiny", hidden=32, layers=1, vocabulary=400)
-    entry = {"base": str(base), "base_revision": "0" * 40, "lr": 1e-3, "lora": 2, "batch": 2, "accum": 1,
+    night.modal("volume", "put", "kev-hf-cache", str(base), "bases/tiny")
+    entry = {"base": "/hf/bases/tiny", "base_revision": "0" * 40, "lr": 1e-3, "lora": 2, "batch": 2, "accum": 1,
              "max_steps": 4, "epochs": 1, "dtype": "fp32"}  # fmt: skip
     (night.root / "model.json").write_text(json.dumps([entry]))
     suites = ("--suite", "evals/small-v1", "--transfer", "evals/small-transfer-v1")

@@ -55,6 +55,9 @@ class Night:
     def volume(self) -> Any:
         return modal.Volume.from_name("night-runs", client=self.client)
 
+    def volume_id(self, name: str) -> str:
+        return next(each.id for each in self.plane.store.volumes.values() if each.name == name)
+
     async def volume_names(self) -> list[str]:
         return sorted([entry.path async for entry in self.volume().iterdir.aio("/", recursive=True)])
 

@@ -135,6 +135,14 @@ def test_a_follower_goes_on_where_it_was_although_a_restart_numbered_the_lines_a
     assert [line.at for line in before.after(before.resume(last_seen))] == [3.0, 4.0]
 
 
+def test_no_line_of_the_moment_that_was_seen_last_is_lost_or_said_twice_after_a_restart() -> None:
+    before, after = log_of(1.0, 2.0, 2.0, 2.0, 2.0004, 3.0), log_of(2.0, 2.0, 2.0, 2.0004, 3.0)
+
+    for seen in range(1, 6):
+        left = after.after(after.resume(before.lines[seen].entry_id))
+        assert [line.at for line in left] == [line.at for line in before.lines[seen + 1 :]]
+
+
 @pytest.mark.parametrize("entry_id", ["", "0-0"])
 def test_a_new_follower_begins_with_the_first_line(entry_id: str) -> None:
     log = log_of(1.0, 2.0)

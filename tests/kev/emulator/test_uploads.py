@@ -96,3 +96,17 @@ async def test_an_upload_in_the_place_of_a_directory_is_refused_by_name(night: N
             batch.put_file(io.BytesIO(b"other"), "/kept")
 
     assert await night.volume_names() == ["kept", "kept/file"]
+
+
+async def test_an_uploaded_file_keeps_its_permissions_and_its_owner_may_always_write_it(
+    night: Night, tmp_path: Path
+) -> None:
+    for name, mode in (("run", 0o755), ("read", 0o444)):
+        (tmp_path / name).write_text(name)
+        (tmp_path / name).chmod(mode)
+    async with night.volume().batch_upload.aio() as batch:
+        for name in ("run", "read"):
+            batch.put_file(tmp_path / name, f"/{name}")
+
+    committed = night.plane.root / "volumes" / night.volume_id("night-runs") / "committed"
+    assert {path.name: path.stat().st_mode & 0o777 for path in committed.iterdir()} == {"run": 0o755, "read": 0o644}

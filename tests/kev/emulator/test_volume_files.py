@@ -1,14 +1,17 @@
 """Commits, reloads and interruptions of volume files, without a client."""
 
+import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kev.emulator.uploads import Upload
-from kev.emulator.volume_files import Pins, Stamp, View, VolumeFiles, snapshot
+from kev.emulator.volume_files import Pins, Stamp, View, VolumeFiles, copy_file, snapshot
+from kev.emulator.volumes import paths_under
 
 NAMES = ("a", "b", "d/c", "d/e/f")
 
@@ -193,3 +196,39 @@ def test_a_pin_is_given_up_when_there_are_too_many(tmp_path: Path, monkeypatch: 
         pins.path("pin-0")
     assert pins.path("pin-2").read_text() == "x"
     assert len(list((tmp_path / "pins").iterdir())) == 2
+
+
+def test_what_the_program_removes_as_it_is_brought_is_the_programs_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume = VolumeFiles(tmp_path / "volume")
+    first, second = view(volume, tmp_path / "0"), view(volume, tmp_path / "1")
+    for name in ("d/c", "kept"):
+        write(first.directory, name, "text")
+    commit(first)
+
+    def racing(source: Path, target: Path) -> None:
+        copy_file(source, target)
+        if target.name == "c":
+            shutil.rmtree(target.parent)
+
+    monkeypatch.setattr("kev.emulator.volume_files.copy_file", racing)
+    second.reload()
+    assert texts(second.directory) == {"kept": "text"}
+    commit(second)
+    assert texts(volume.committed) == {"kept": "text"}
+
+
+def test_a_listing_leaves_out_what_is_removed_while_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a/x", "b/y", "c"):
+        write(tmp_path, name, "text")
+    look = os.scandir
+
+    def racing(path: str) -> Any:
+        shutil.rmtree(tmp_path / "a", ignore_errors=True)
+        return look(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", lambda path: racing(path) if str(path).endswith("/a") else look(path))
+        found = paths_under(tmp_path, recursive=True)
+    assert [str(path.relative_to(tmp_path)) for path in found if path.exists()] == ["b", "b/y", "c"]
