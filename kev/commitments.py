@@ -39,6 +39,8 @@ class Part:
 
     name: str
     usd: Decimal | None
+    is_work: bool = False
+    """Whether the row is one work that the ledger did not start, and not a sum over the ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,10 @@ def commitments(
         if record.name not in listed:
             listed.add(record.name)
             if not is_settled(runs, record):
-                parts.append(Part(record.name, record.bound_usd))
-    parts += [Part(read.name, read.bound_usd) for read in read_records(runs)
+                parts.append(Part(record.name, record.bound_usd, is_work=True))
+    parts += [Part(read.name, read.bound_usd, is_work=True) for read in read_records(runs)
               if not {read.name, f"locked/{read.name}"} & listed and not is_read(runs, read, metered_at)]  # fmt: skip
-    parts += [Part(work.name, work.bound) for work in (*session.studies, *session.reads)
+    parts += [Part(work.name, work.bound, is_work=True) for work in (*session.studies, *session.reads)
               if not work.settled and work.name not in listed]  # fmt: skip
     return Commitments(tuple(parts))
 

@@ -86,7 +86,8 @@ def find_section(text: str, number: int) -> str | None:
             level = len(heading[1]) if named.search(heading[2]) else 0
         if level:
             kept.append(line)
-    return "\n".join(kept) if kept else None
+    # The blank lines at its end belong to whatever follows.
+    return "\n".join(kept).rstrip() if kept else None
 
 
 def plan_document(registered: str) -> str:

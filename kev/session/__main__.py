@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Callable
 
 from kev.console import run
+from kev.session import close, refresh, report, show
 from kev.session import open as opening
-from kev.session import refresh, show
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -18,7 +18,10 @@ def build_parser() -> argparse.ArgumentParser:
         ("open", "say what may be spent, from where the meter stands now", opening.add_arguments, opening.open_command),
         ("show", "print the sum that a launch would be held against", show.add_arguments, show.show_command),
         ("refresh", "read the meter and print the sum", refresh.add_arguments, refresh.refresh_command),
-    ]
+        ("report", "what was spent, is pending, went wrong, came out, and comes next", report.add_arguments,
+         report.report_command),
+        ("close", "end the session, with its summary in the plan", close.add_arguments, close.close_command),
+    ]  # fmt: skip
     for name, words, add_arguments, command in add:
         child = commands.add_parser(name, help=words, description=words)
         add_arguments(child)

@@ -1,16 +1,12 @@
 """Opening a session fixes what may be spent and from where; showing it asks nobody."""
 
 import json
-import sys
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.append(str(Path(__file__).parent.parent / "simulation"))
-
 from fake_compute import EPOCH, FakeClock, FakeCompute
 
 from kev.errors import DamagedFile, KevError, NotFound, Refused, UsageError
