@@ -8,6 +8,8 @@ What is counted is tensors, as torch counts them on a GPU. On a CPU the process 
 freed memory in pieces that are too small for the next tensor, up to half as much again.
 """
 
+import resource
+import sys
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -127,6 +129,17 @@ class PeakBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _lose(self, key: int, size: int) -> None:
         self._known.discard(key)
         self.live -= size
+
+
+def peak_device_bytes(device: torch.device) -> int:
+    """The most that torch's tensors took of a GPU so far; 0 on a CPU, where nobody counts."""
+    return int(torch.cuda.max_memory_allocated(device)) if device.type == "cuda" else 0
+
+
+def peak_rss_bytes() -> int:
+    """The most that this process held so far, libraries and all."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _mib(size: int) -> str:

@@ -2,8 +2,6 @@
 
 import math
 import re
-import resource
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +17,7 @@ from kev.records.plan import TrialConfig
 from kev.train.examples import Example, examples_of
 from kev.train.log import RunLog
 from kev.train.losses import MODIFIERS
+from kev.train.memory import peak_rss_bytes
 from kev.train.optimizer import MAX_GRAD_NORM
 from kev.train.parallel import Parallel, join, leave
 from kev.train.points import list_snapshots
@@ -88,7 +87,7 @@ def _train(
     refuse_foreign_snapshots(out_dir / "snapshots", steps=run.steps, planned=run.snapshots)
     restored = restore(out_dir / "checkpoint" / "resume", run.optimizer, arguments, parallel) if resume else None
     counters = restored.counters if restored is not None else Counters()
-    attempts = max(counters.attempt if counters.step else 0, _attempts(out_dir / "train.log"))
+    attempts = max(counters.attempt if counters.step else 0, attempts_in(out_dir / "train.log"))
     counters.attempt = options.attempt or attempts + 1
     log = RunLog(out_dir, clock, rank=parallel.rank, attempt=counters.attempt, echo=options.echo)
     parallel.wait()  # attempts are counted before any rank writes its first line
@@ -242,7 +241,7 @@ def _metrics(trainer: Trainer, began: float) -> dict[str, Any]:
         "device": run.parallel.device.type,
         "dtype": run.config.dtype,
         "batch": run.config.batch,
-        "peak_rss_bytes": _peak_rss(),
+        "peak_rss_bytes": peak_rss_bytes(),
         "threads": run.threads,
         "attempts": counters.attempt,
         "loss_modifiers": {name: counters.touched.get(name, 0) for name in MODIFIERS if name in run.weights.in_use()},
@@ -263,7 +262,7 @@ def _snapshots(out_dir: Path) -> tuple[Path, ...]:
     return tuple(found.path / "checkpoint" for found in list_snapshots(out_dir / "snapshots").complete)
 
 
-def _attempts(log: Path) -> int:
+def attempts_in(log: Path) -> int:
     """How many attempts the log tells of."""
     try:
         return len(re.findall(rb"^device=", files.read_bytes(log), flags=re.MULTILINE))
@@ -285,8 +284,3 @@ def _refuse_too_large(needed: int, parallel: Parallel) -> None:
 def _reset_peak(parallel: Parallel) -> None:
     if parallel.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(parallel.device)
-
-
-def _peak_rss() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

@@ -73,7 +73,7 @@ def refuse_conflicts(config: TrialConfig, *, world: int, device: str) -> None:
 def trained_arguments(config: TrialConfig, examples: Sequence[Example]) -> dict[str, Any]:
     """Every setting that the weights depend on, defaults spelled out, and the hash of what is trained on."""
     values: dict[str, Any] = config.model_dump(mode="json")
-    return values | {"records": len(examples), "records_sha256": _digest(examples)}
+    return values | {"records": len(examples), "records_sha256": digest(examples)}
 
 
 def read_anchors(path: Path, sources: str | None, records: Iterable[Mapping[str, Any]]) -> Anchors:
@@ -108,7 +108,8 @@ def _masses(path: Path, identity: str, name: str, masses: Any) -> dict[str, floa
     return {key: float(mass or 0.0) for key, mass in found.items()}
 
 
-def _digest(examples: Sequence[Example]) -> str:
+def digest(examples: Sequence[Example]) -> str:
+    """The hash of what is trained on, in its order."""
     digest = hashlib.sha256()
     for example in examples:
         digest.update(repr((example.id, example.state, example.asks)).encode(errors="backslashreplace"))

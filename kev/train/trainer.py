@@ -1,8 +1,6 @@
 """The training loop: optimizer steps, what is logged of each, and when something is kept."""
 
 import math
-import resource
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from kev.records.snapshot import TrainingSnapshot
 from kev.train.batches import StepPlan, largest_pass
 from kev.train.feed import PaddedCost
 from kev.train.log import LINE_EVERY, ProgressLine, RunLog
-from kev.train.memory import MemoryEstimate
+from kev.train.memory import MemoryEstimate, peak_device_bytes, peak_rss_bytes
 from kev.train.passes import PassResult, run_pass
 from kev.train.resume import Counters, Pace, capture, write_point
 from kev.train.saving import gathered_weights
@@ -117,7 +115,7 @@ class Trainer:
                 "tokens": int(tokens),
                 "tokens_per_second": round(tokens / max(ended - started, 1e-9), 1),
                 "padded_tokens": sum(part.padded_tokens for part in parts),
-                "memory_bytes": counters.peak_mem or _rss_bytes(),
+                "memory_bytes": counters.peak_mem or peak_rss_bytes(),
             }
         )
         self._stop_if_diverged(loss, done.grad_norm)
@@ -144,7 +142,7 @@ class Trainer:
         counters.step_seconds.append(round(ended - started, 6))
         counters.grad_norms.append(norm)
         counters.losses.append(loss)
-        counters.peak_mem = max(counters.peak_mem, _device_bytes(self.run.parallel.device))
+        counters.peak_mem = max(counters.peak_mem, peak_device_bytes(self.run.parallel.device))
         for part in parts:
             for name, count in part.touched.items():
                 counters.touched[name] = counters.touched.get(name, 0) + count
@@ -277,12 +275,3 @@ def _as_one_rank(contents: Contents) -> Contents:
     """`contents` of a sharded model, whose configuration shows the fp32 shards and the class that splits them."""
     names = [name.removeprefix("FSDP") for name in contents.config["architectures"]]
     return replace(contents, config={**contents.config, "architectures": names, "dtype": "bfloat16"})
-
-
-def _device_bytes(device: torch.device) -> int:
-    return int(torch.cuda.max_memory_allocated(device)) if device.type == "cuda" else 0
-
-
-def _rss_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
