@@ -145,11 +145,12 @@ def append(path: Path, data: bytes, *, cut_torn: bool = False) -> None:
 
 
 @contextmanager
-def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
+def locked(path: Path, *, wait: bool = False, words: str = "") -> Iterator[int]:
     """Hold an exclusive advisory lock on `path` (created if needed) for the block.
 
-    Raises LockHeld, naming the holder's own words in the file, unless `wait` is true.
-    The kernel releases the lock when the process dies, however it dies.
+    Raises LockHeld, naming the holder's own words in the file, unless `wait` is true. `words`, one line, are what the
+    next one is told; without any, process and host. The kernel releases the lock when the process dies, however it
+    dies. Yields the descriptor: a child that inherits it holds the lock until it has ended as well.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -157,11 +158,30 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
-            words = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
-            raise LockHeld(path, words) from None
+            held = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+            raise LockHeld(path, held) from None
         os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
-        yield
+        os.write(descriptor, f"{words or f'process {os.getpid()} on {os.uname().nodename}'}\n".encode())
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def lock_holder(path: Path) -> str | None:
+    """What the one who holds the lock on `path` has written there, or None if nobody holds it. Changes nothing.
+
+    Raises OSError where that cannot be told.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+    else:
+        return None
     finally:
         os.close(descriptor)
 
@@ -354,6 +374,25 @@ def read_bytes(path: Path, *, limit: int = MAX_JSON_BYTES) -> bytes:
         if len(data) > limit:
             raise DamagedFile(path, f"more than the {limit:,} bytes a record may have")
         return data
+    except OSError as error:
+        raise DamagedFile(path, _os_reason(error)) from None
+    finally:
+        os.close(descriptor)
+
+
+def read_end(path: Path, limit: int) -> bytes:
+    """The last `limit` bytes of a regular file, however large it is. Raises as `read_bytes` does."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFound(f"{path}: no such file") from None
+    except OSError as error:
+        raise DamagedFile(path, _os_reason(error)) from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise DamagedFile(path, "not a regular file")
+        return os.pread(descriptor, limit, max(0, status.st_size - limit))
     except OSError as error:
         raise DamagedFile(path, _os_reason(error)) from None
     finally:

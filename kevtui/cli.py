@@ -29,6 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             from kevtui.demo import demo
 
             return demo(arguments)
+        if arguments.command == "act":
+            from kevtui.act_command import act
+
+            return act(arguments)
         from kevtui.session_command import session
 
         return session(arguments)
@@ -127,7 +131,18 @@ def build_parser() -> argparse.ArgumentParser:
     demo.add_argument("--root", type=Path, metavar="DIR", help="grow it in this new or empty folder, and keep it")
     demo.add_argument("--fast", action="store_true", help="four times as fast")
     _add_screen_options(demo)
+
+    act = commands.add_parser(
+        "act", help="do what a key of the dashboard does, without a screen", epilog=EPILOG, formatter_class=_formatter
+    )
+    _add_act_options(act)
     return parser
+
+
+def _add_act_options(parser: argparse.ArgumentParser) -> None:
+    from kevtui.act_command import add_arguments
+
+    add_arguments(parser)
 
 
 def _add_screen_options(parser: argparse.ArgumentParser) -> None:
@@ -138,4 +153,4 @@ def _add_screen_options(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="let the dashboard take the mouse (default: yes, but not over SSH)",
     )
-    parser.add_argument("--read-only", action="store_true", help="no key that changes anything; today none does")
+    parser.add_argument("--read-only", action="store_true", help="no key that changes anything")

@@ -17,14 +17,26 @@ NOTHING: Final = 3
 FINDINGS: Final = 4
 """Shown, and with `--strict`: at least one file cannot be believed."""
 
+REFUSED: Final = 5
+"""`act`: a precondition is not met, a rule forbids it, or nothing may be changed from here. Nothing was started."""
+
+UNCONFIRMED: Final = 6
+"""`act`: it spends or cannot be undone, and `--yes` or the right `--name` is missing. Nothing was started."""
+
+FAILED: Final = 7
+"""`act`: the engine's command was started and failed, or was interrupted."""
+
 INTERRUPTED: Final = 130
 """Ctrl-C before `--once` or `--json` had anything to show."""
 
 MEANINGS: Final = (
-    (FINE, "shown"),
+    (FINE, "shown, or done"),
     (OUTPUT_LOST, "the output could not be written"),
     (USAGE, "the command line cannot be meant"),
     (NOTHING, "nothing to show"),
     (FINDINGS, "with --strict: a file cannot be believed"),
+    (REFUSED, "act: refused, nothing was started"),
+    (UNCONFIRMED, "act: not confirmed, nothing was started"),
+    (FAILED, "act: started, and failed"),
     (INTERRUPTED, "interrupted before anything was shown"),
 )

@@ -2,6 +2,9 @@
 
 theme = "deuteranopia"
 ascii = true
+read_only = false
+undo_window_s = 5
+name_above_usd = 20
 
 [keys]
 quit = "ctrl+q"
@@ -18,6 +21,11 @@ from typing import Any
 from kev.errors import UsageError
 from kevtui.keymap import BINDINGS, BadKeymap, Binding, remap
 
+KNOWN = ("theme", "ascii", "read_only", "undo_window_s", "name_above_usd", "keys")
+LARGEST = 1_000_000
+UNDO_WINDOW_S = 5.0
+NAME_ABOVE_USD = 20.0
+
 
 class BadSettings(UsageError):
     """The file cannot be meant; `lines` has a line for each mistake."""
@@ -32,6 +40,11 @@ class Settings:
     theme: str | None = None
     ascii: bool = False
     bindings: tuple[Binding, ...] = BINDINGS
+    read_only: bool = False
+    undo_window_s: float = UNDO_WINDOW_S
+    """Seconds in which what spends can be taken back after it was confirmed."""
+    name_above_usd: float = NAME_ABOVE_USD
+    """From this bound on an action is confirmed by typing the name of its target."""
 
 
 def settings_path(environment: Mapping[str, str]) -> Path:
@@ -60,17 +73,29 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
             problems.append(str(error))
     if problems:
         raise BadSettings([f"{path}: {problem}" for problem in problems])
-    return Settings(values.get("theme"), values.get("ascii", False), bindings)
+    return Settings(
+        values.get("theme"),
+        values.get("ascii", False),
+        bindings,
+        values.get("read_only", False),
+        float(values.get("undo_window_s", UNDO_WINDOW_S)),
+        float(values.get("name_above_usd", NAME_ABOVE_USD)),
+    )
 
 
 def _problems(values: dict[str, Any]) -> list[str]:
-    found = [
-        f"{key}: no such setting; there are theme, ascii and keys" for key in values.keys() - {"theme", "ascii", "keys"}
-    ]
+    found = [f"{key}: no such setting; there are {', '.join(KNOWN)}" for key in values.keys() - set(KNOWN)]
     if not isinstance(values.get("theme", ""), str):
         found.append('theme: should be the name of a theme, such as "light"')
-    if not isinstance(values.get("ascii", False), bool):
-        found.append("ascii: should be true or false")
+    found += [
+        f"{name}: should be true or false"
+        for name in ("ascii", "read_only")
+        if not isinstance(values.get(name, False), bool)
+    ]
+    for name in ("undo_window_s", "name_above_usd"):
+        value = values.get(name, 0)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
+            found.append(f"{name}: should be a number from 0 to {LARGEST:,}")
     keys = values.get("keys", {})
     if not isinstance(keys, dict):
         return [*found, 'keys: should be a table of id = "key"']
