@@ -154,6 +154,7 @@ def _manifest(
         },
         "policy": POLICY,
         "code_hashes": code_hashes(),
+        **plan.further,
     }
 
 

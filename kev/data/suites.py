@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kev.data import (
     calendar,
@@ -40,6 +41,8 @@ class SuitePlan:
     ingredients: tuple[Ingredient, ...]
     trainable: tuple[str, ...] = ()
     held_out: tuple[str, ...] = field(default=())
+    further: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of the manifest beyond, or in place of, those of a generated suite."""
 
     @property
     def partitions(self) -> list[str]:
