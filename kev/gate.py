@@ -1,7 +1,6 @@
-"""The money gate: the only door of a session to a provider's spawn.
+"""The money gate: the only door to a provider's spawn.
 
-The entry points of `modal run`, which a person starts by hand, spawn for themselves; their records are counted here.
-Whatever else costs money passes here twice. `reserve` admits units under the spend rule and puts what they may cost on
+Whatever costs money passes here twice. `reserve` admits units under the spend rule and puts what they may cost on
 record; `start` spawns one attempt at a reserved unit. Both hold the session's lock from the reading of the meter until
 their decision is on disk:
 
@@ -32,10 +31,14 @@ from kev.ledger.views import with_work
 from kev.meter import FRESH_S, Meter, read_meter
 from kev.records.event import EventSeverity
 from kev.records.ledger import LedgerEvent, Order
-from kev.session import append_event, change_locked_state, events_path, lock_path, read_session, utc_text
+from kev.session import append_event, change_locked_state, events_path, lock_path, read_session, session_name, utc_text
 
 LOCK_WAIT_S = 120.0
 """Another launch holds the session's lock for as long as the meter takes to answer."""
+
+
+Decide = Callable[[str, Decimal, Units, Sequence[str]], str]
+"""Says why `what` may be launched at `bound`, or raises Refused; `own` are the units that the bound is of."""
 
 
 class AlreadyStarted(Refused):
@@ -56,6 +59,11 @@ class Gate:
     who: str = ""
     new_nonce: Callable[[], str] = field(default=lambda: secrets.token_hex(16))
 
+    @property
+    def session(self) -> str | None:
+        """The session that pays; None where there is none."""
+        return session_name(self.state)
+
     async def read_meter(self, *, young_s: float = FRESH_S) -> Meter:
         """A reading for the record, at most `young_s` old. Raises Refused where the spend is unknown."""
         async with self.locked():
@@ -72,33 +80,31 @@ class Gate:
 
         Returns their ids. Raises Refused with every figure, LockHeld, DamagedFile or NotRecorded.
         """
-        control.check_may_start(self.state, what)
+        self._check_may_start(what)
         async with self.locked():
-            meter = await self._meter(self.ledger.read())
+            decide = await self._prepare(self.ledger.read())
             with self.ledger.writing() as book:
                 new = [(name, order) for name, order in wanted if _is_new(book.units, name)]
                 if not new:
                     return []
                 self._check_names(book.units, new)
-                total = self._sum(what, _bound(book.units, new), book.units, meter, [name for name, _ in new])
-                self._decide(total)
+                words = decide(what, _bound(book.units, new), book.units, [name for name, _ in new])
                 book.add(LedgerEvent(event="wanted", at=self._now(), orders=dict(new), who=self.who))
-            with suppress(OSError):  # a view of the ledger, which is on disk; the next one to write it brings it up
-                change_locked_state(self.state, lambda old: with_work(old, self.ledger.read()))
-        self.note("admitted", f"bound ${total.bound:.2f}, headroom was ${total.account.headroom:.2f}", subject=what)
+            self._show_work()
+        self.note("admitted", words, subject=what)
         return [name for name, _ in new]
 
     async def extend(self, unit_id: str) -> None:
         """Allow a unit one more attempt than it was admitted for, under the same rule. Raises as `reserve` does."""
         async with self.locked():
-            meter = await self._meter(self.ledger.read())
+            decide = await self._prepare(self.ledger.read())
             with self.ledger.writing() as book:
                 unit = book.units.by_id.get(unit_id)
                 if unit is None:
                     raise NotFound(f"{unit_id}: is not in the ledger")
                 if unit.live is not None:
                     raise AlreadyStarted(f"{unit_id}: has an attempt that may be running ({unit.live.call})")
-                self._decide(self._sum(unit_id, unit.order.attempt_usd, book.units, meter, []))
+                decide(unit_id, unit.order.attempt_usd, book.units, [])
                 book.add(LedgerEvent(event="extended", at=self._now(), unit=unit_id, who=self.who))
         self.note(
             "extended", "one more attempt, beyond the bound of its admission", subject=unit_id, severity="warning"
@@ -111,11 +117,11 @@ class Gate:
         RemoteError where the spawn failed: with `may_have_happened` the attempt stays pending.
         """
         async with self.locked():
-            meter = await self._meter(self.ledger.read())
+            decide = await self._prepare(self.ledger.read())
             with self.ledger.writing() as book:
                 unit = self._startable(book.units, unit_id)
                 bound = unit.order.attempt_usd * unit.attempts_left
-                self._decide(self._sum(unit_id, bound, book.units, meter, [unit_id]))
+                decide(unit_id, bound, book.units, [unit_id])
                 nonce, number = self.new_nonce(), len(unit.counted) + 1
                 book.add(LedgerEvent(event="intent", at=self._now(), unit=unit_id, nonce=nonce, who=self.who))
                 order = unit.order
@@ -154,6 +160,11 @@ class Gate:
             book.add(LedgerEvent(event=event, at=self._now(), unit=unit_id, nonce=nonce, outcome=outcome,
                                  call=call, text=text or None))  # fmt: skip
 
+    def settle(self, unit_id: str, outcome: str, text: str = "") -> None:
+        """Put on record that nothing more is spent on a unit."""
+        with self.ledger.writing() as book:
+            book.add(LedgerEvent(event="settled", at=self._now(), unit=unit_id, outcome=outcome, text=text or None))
+
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
         """Hold the session's lock. Raises LockHeld if it is not free within LOCK_WAIT_S, or NotRecorded."""
@@ -180,6 +191,25 @@ class Gate:
                 events_path(self.state), self.clock.now(), kind, text, severity=severity, subject=subject,
                 who=self.who or None,
             )  # fmt: skip
+
+    async def _prepare(self, units: Units) -> Decide:
+        """What decides, once everything that takes time to know is known."""
+        meter = await self._meter(units)
+
+        def decide(what: str, bound: Decimal, units: Units, own: Sequence[str]) -> str:
+            total = self._sum(what, bound, units, meter, own)
+            self._decide(total)
+            return f"bound ${total.bound:.2f}, headroom was ${total.account.headroom:.2f}"
+
+        return decide
+
+    def _show_work(self) -> None:
+        """Bring the session's list of its work up to the ledger, under the session's lock."""
+        with suppress(OSError):  # a view of the ledger, which is on disk; the next one to write it brings it up
+            change_locked_state(self.state, lambda old: with_work(old, self.ledger.read()))
+
+    def _check_may_start(self, what: str, *, continues: bool = False) -> None:
+        control.check_may_start(self.state, what, continues=continues)
 
     async def _meter(self, units: Units, young_s: float = FRESH_S) -> Meter:
         try:
@@ -218,7 +248,7 @@ class Gate:
         unit = units.by_id.get(unit_id)
         if unit is None:
             raise NotFound(f"{unit_id}: never admitted; reserve it first")
-        control.check_may_start(self.state, unit_id, continues=bool(unit.counted))
+        self._check_may_start(unit_id, continues=bool(unit.counted))
         if unit.settled or unit.cancelled_by:
             raise AlreadyStarted(f"{unit_id}: is over ({unit.outcome or f'cancelled by {unit.cancelled_by}'})")
         live = unit.live
@@ -257,7 +287,20 @@ class Gate:
                     raise Refused(f"{name}: {order.once} is read once, and {other} has it")
                 asked[order.once] = name
             if order.gateway_usd is not None:
-                _check_gateway(name, order.gateway_usd, units, self.state)
+                self._check_gateway(name, order.gateway_usd, units)
+
+    def _check_gateway(self, name: str, bound: Decimal, units: Units) -> None:
+        session = read_session(self.state)
+        cap, spent = session.gateway_authorization, session.gateway_spent
+        if cap is None or spent is None:
+            raise Refused(
+                f"{name}: what the AI gateway may spend, or has spent, is unknown; write both into {self.state.name}"
+            )
+        out = sum((unit.order.gateway_usd or Decimal(0) for unit in units.open()), Decimal(0))
+        if spent + out + bound >= cap:
+            raise Refused(
+                f"{name}: gateway bound ${bound:f} + spent ${spent:f} + running ${out:f} is not below ${cap:f}"
+            )
 
     def pause(self, reason: str) -> None:
         """Start nothing new until a person lifts it, and say so. A disk that does not take it is told as well."""
@@ -279,13 +322,3 @@ def _is_new(units: Units, name: str) -> bool:
 
 def _bound(units: Units, wanted: Sequence[tuple[str, Order]]) -> Decimal:
     return sum((order.attempt_usd * order.attempts for name, order in wanted if _is_new(units, name)), Decimal(0))
-
-
-def _check_gateway(name: str, bound: Decimal, units: Units, state: Path) -> None:
-    session = read_session(state)
-    cap, spent = session.gateway_authorization, session.gateway_spent
-    if cap is None or spent is None:
-        raise Refused(f"{name}: what the AI gateway may spend, or has spent, is unknown; write both into {state.name}")
-    out = sum((unit.order.gateway_usd or Decimal(0) for unit in units.open()), Decimal(0))
-    if spent + out + bound >= cap:
-        raise Refused(f"{name}: gateway bound ${bound:f} + spent ${spent:f} + running ${out:f} is not below ${cap:f}")

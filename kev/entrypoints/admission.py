@@ -1,6 +1,5 @@
 """Everything that is checked before a study is launched, cheapest first; what passes is what is launched."""
 
-import hashlib
 import re
 import subprocess
 from dataclasses import dataclass
@@ -8,9 +7,9 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from kev import budget, files
+from kev import budget
 from kev.document import read_value
-from kev.entrypoints.ledger import check_name_is_unused
+from kev.entrypoints.names import check_directory_is_unused
 from kev.errors import DamagedFile, Refused, UsageError
 from kev.records.plan import is_full_weight, plan_problems
 from kev.rounds.checks.studies import FIRST_RESUME_POINT
@@ -47,12 +46,6 @@ class Admission:
     configs: list[dict[str, Any]]
     """The plan's trials, as written."""
 
-    @property
-    def plan_sha256(self) -> str:
-        """Of what is launched, so that an interrupted launch is completed with the same and nothing else."""
-        launched = [self.configs, self.suite, self.transfer, self.gpu, self.timeout]
-        return hashlib.sha256(files.dump_json_line(launched)).hexdigest()
-
 
 def admit(request: Request, root: Path) -> Admission:
     """Hold `request` against every rule that needs no network. Raises Refused, NotFound, DamagedFile or UsageError."""
@@ -61,7 +54,7 @@ def admit(request: Request, root: Path) -> Admission:
         raise UsageError(
             f"study {name!r:.100}: a name is 1 to 80 letters, digits, _ or -, and begins with a letter or digit"
         )
-    check_name_is_unused(root / "runs", name)
+    check_directory_is_unused(root / "runs", name)
     if request.existing:
         raise Refused("--existing: measuring checkpoints that exist needs the model package, which is not there yet")
     suite = open_inside(root, request.suite, "--suite")

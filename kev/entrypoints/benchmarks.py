@@ -2,22 +2,25 @@
 
 from pathlib import Path, PurePosixPath
 
-from kev.budget import compute_bound, parse_gpu, recorded
+from kev.budget import compute_bound, parse_gpu
 from kev.compute.jobs import Job, check_suites, parse_jobs
 from kev.compute.protocol import CallRef
-from kev.entrypoints.deployed import check_deployed_sources
+from kev.entrypoints.by_hand import open_gate, provenance_of
 from kev.entrypoints.place import RUNS_VOLUME, Place
-from kev.entrypoints.read_records import launch_read
-from kev.entrypoints.waiting import failure_of, wait_for_end
+from kev.entrypoints.reads import launch_read, reserve_reads, wait_for_read
 from kev.errors import KevError, NotFound, Refused
+from kev.gate import Gate
+from kev.ledger.units import read_id
 from kev.records.base import read_record
-from kev.records.read import ReadRecord
+from kev.records.ledger import Order
 from kev.records.report import Report
+from kev.rounds.deployed import check_deployed
 from kev.rounds.once import ReadKey, other_reads
+from kev.rounds.trial_orders import Provenance, Wanted, round_up
 from kev.suite import Suite, open_suite
-from kev.worker.container import git_commit
 from kev.worker.flags import parse_flags
-from kev.worker.orders import BENCHMARK_FUNCTION, BenchmarkOrder
+from kev.worker.orders import BENCHMARK_FUNCTION
+from kev.worker.sources import source_hashes
 
 
 async def run_benchmarks(place: Place, jobs: str, gpu: str, timeout: int) -> int:
@@ -28,19 +31,18 @@ async def run_benchmarks(place: Place, jobs: str, gpu: str, timeout: int) -> int
     """
     wanted = parse_jobs(jobs)
     check_jobs(place.root, wanted, gpu, timeout)
-    sources = await check_deployed_sources(place)
-    commit = git_commit(place.root)
+    gate = open_gate(place)
+    orders = [read_order(place.root, job, gpu, timeout, provenance_of(place, gate)) for job in wanted]
+    known = gate.ledger.read().by_id
+    if any(unit_id not in known or not known[unit_id].counted for unit_id, _ in orders):
+        await check_deployed(gate, place.app_name, source_hashes(place.root))
+    await reserve_reads(gate, f"reads {', '.join(job.name for job in wanted)}", orders)
     calls = []
-    for job in wanted:
-        order = BenchmarkOrder(
-            run_id=f"bench/{job.name}", sources=sources, git_commit=commit, run=job.run, suite=job.suite,
-            name=job.name, flags=job.flags,
-        )  # fmt: skip
-        path = place.runs / f"{job.name}.read.json"
-        call = await launch_read(place, path, record_of(place, job, gpu, timeout), BENCHMARK_FUNCTION, order)
+    for job, (unit_id, _) in zip(wanted, orders, strict=True):
+        call = await launch_read(place, gate, unit_id)
         place.say(f"{job.name}: {call.id}")
-        calls.append((job, call))
-    failed = [job.name for job, call in calls if not await _bring_home(place, job, call)]
+        calls.append((job, unit_id, call))
+    failed = [job.name for job, unit_id, call in calls if not await _bring_home(place, gate, job, unit_id, call)]
     return 1 if failed else 0
 
 
@@ -68,19 +70,35 @@ def _check_test_is_unread(root: Path, job: Job, suite: Suite) -> None:
         raise Refused(f"job {job.name}: {job.run} was read on the test split of {job.suite} before, in {earlier[0]}")
 
 
-def record_of(place: Place, job: Job, gpu: str, timeout: int) -> ReadRecord:
-    """What is put on record of a job before it is spawned."""
+def read_order(root: Path, job: Job, gpu: str, timeout: int, provenance: Provenance) -> Wanted:
+    """A job as the unit that its round would have: whoever wants the directory filled wants the same thing."""
     seconds = timeout or job.timeout_s
-    return ReadRecord(
-        name=job.name, kind="benchmark", run=job.run, suites=[job.suite], flags=job.flags, gpu=gpu, timeout=seconds,
-        bound_usd=recorded(compute_bound(gpu, seconds, 1)), at=place.now(), call=None,
-    )  # fmt: skip
+    values = {
+        "kind": "read",
+        "name": job.name,
+        "function": BENCHMARK_FUNCTION,
+        "payload": {"sources": provenance.sources, "git_commit": provenance.commit, "run": job.run, "suite": job.suite,
+                    "name": job.name, "flags": job.flags},
+        "gpu": gpu,
+        "timeout": seconds,
+        "attempt_usd": round_up(compute_bound(gpu, seconds, 1)),
+        "remote": f"bench/{job.name}",
+        "local": job.local_directory,
+        "once": _once(root, job),
+        "session": provenance.session,
+    }  # fmt: skip
+    return read_id(job.local_directory), Order.model_validate(values)
 
 
-async def _bring_home(place: Place, job: Job, call: CallRef) -> bool:
+def _once(root: Path, job: Job) -> str | None:
+    if job.is_data or parse_flags(job.flags).split != "test":
+        return None
+    return f"{PurePosixPath(job.run).as_posix()} {open_suite(root / job.suite).sha256} test"
+
+
+async def _bring_home(place: Place, gate: Gate, job: Job, unit_id: str, call: CallRef) -> bool:
     """Wait for a job and pull what it wrote; says how it went, and whether it went well."""
-    state = await wait_for_end(place, call)
-    why = failure_of(state)
+    why = await wait_for_read(place, gate, unit_id, call)
     local = place.root / job.local_directory
     try:
         await place.compute.pull(RUNS_VOLUME, f"/bench/{job.name}", local)

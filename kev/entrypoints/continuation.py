@@ -5,21 +5,20 @@ current call end so that it may be continued; is the lease free; then an attempt
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from kev import files
 from kev.compute.errors import NotDeployed
 from kev.compute.lease_watch import CONTINUATION_WAIT_S, LEASE_STALE_S, LeaseView, LeaseWatch
 from kev.compute.leases import FILE_NAME, LEASE_VOLUME, count_claims
 from kev.compute.protocol import CallRef, CallState, Phase
-from kev.entrypoints.ledger import Ledger
 from kev.entrypoints.place import Place
-from kev.entrypoints.study import spawn_attempt
+from kev.entrypoints.units import put_end_on_record, show
 from kev.errors import DamagedFile, Refused
+from kev.gate import Gate
+from kev.ledger.units import Attempt, Unit
 from kev.records.base import parse_record
 from kev.records.lease import Lease, PreviousLease
-from kev.records.spawn import Attempt
-from kev.worker.orders import LeaseEvidence, TrialOrder
 
 MAX_LEASE_BYTES = 64 * 1024
 
@@ -57,28 +56,30 @@ async def read_lease(place: Place, trial: Trial) -> Lease | None:
         raise DamagedFile(where, str(error)) from None
 
 
-async def settle_pending(place: Place, ledger: Ledger, trial: Trial, waits: Waits) -> str | None:
+async def settle_pending(place: Place, gate: Gate, unit: Unit, trial: Trial, waits: Waits) -> str | None:
     """Find out about an attempt whose spawn was interrupted: the call id if it runs, None if there is no such attempt.
 
-    Raises Refused while it may yet appear; one that never took the lease for long enough is marked as abandoned.
+    Raises Refused while it may yet appear; one that never took the lease for long enough is given up.
     """
-    pending = [each for each in ledger.attempts(trial.label) if each.pending]
+    pending = [attempt for attempt in unit.attempts if attempt.pending]
     if not pending:
         return None
     lease = await read_lease(place, trial)
     for attempt in pending:
         call = _call_in(lease, attempt)
         if call is not None:
-            ledger.started(trial.label, attempt.nonce, call)
+            gate.settle_attempt(unit.id, attempt.nonce, "call", call=call, text="its lease has the nonce")
+            show(place, gate, unit.order.name)
             return call
     for attempt in pending:
         age = place.now() - attempt.at
-        if age < waits.stale and attempt is ledger.attempts(trial.label)[-1]:
+        if age < waits.stale and attempt is unit.current:
             raise Refused(
                 f"{trial.directory}: the spawn of attempt {attempt.nonce[:8]} was interrupted {max(0.0, age):.0f} s "
                 f"ago; it may still take the lease, ask again {waits.stale:.0f} s after it"
             )
-        ledger.abandon(trial.label, attempt.nonce, place.now())
+        gate.settle_attempt(unit.id, attempt.nonce, "abandoned", text=f"never took the lease in {age:.0f} s")
+    show(place, gate, unit.order.name)
     return None
 
 
@@ -89,27 +90,24 @@ def _call_in(lease: Lease | None, attempt: Attempt) -> str | None:
     return next((holder.call_id for holder in holders if holder.nonce == attempt.nonce), None)
 
 
-def check_attempts(ledger: Ledger, label: str, *, beyond_bound: bool) -> None:
+def check_attempts(unit: Unit, *, beyond_bound: bool) -> None:
     """Raises Refused if the study's bound has no further attempt in it, unless it is to be exceeded."""
-    record = ledger.record
-    if beyond_bound:
+    if unit.attempts_left or beyond_bound:
         return
-    if not record.has_ledger:
-        raise Refused(
-            f"{record.name}/{label}: its record has no ledger, so its attempts count as used; --beyond-bound goes on "
-            "all the same, and costs more than was admitted"
-        )
-    used, allowed = record.attempts_used(label), record.attempts_allowed()
-    if used >= allowed:
-        raise Refused(f"{record.name}/{label}: {used} of {allowed} attempts are used")
+    used, allowed = len(unit.counted), unit.order.attempts
+    raise Refused(
+        f"{unit.order.name}/{unit.order.label}: {used} of {allowed} attempts are used; --beyond-bound goes on all the "
+        "same, and costs more than was admitted"
+    )
 
 
-async def check_ended(place: Place, ledger: Ledger, label: str) -> None:
-    """Raises Refused unless the current call ended so that another may follow: by a timeout, or refused its lease."""
-    call = ledger.record.calls.get(label)
-    if call is None:
+async def check_ended(place: Place, gate: Gate, unit: Unit) -> None:
+    """Raises Refused unless the last call ended so that another may follow: by a timeout, or refused its lease."""
+    current = unit.current
+    if current is None or current.abandoned or current.call is None:
         return
-    state = await _state(place, call)
+    state = await _state(place, current.call)
+    put_end_on_record(gate, unit, current, state)
     if state.phase in {Phase.TIMED_OUT, Phase.LOST} or is_refused(state):
         return
     why = {
@@ -119,7 +117,7 @@ async def check_ended(place: Place, ledger: Ledger, label: str) -> None:
         Phase.EXPIRED: "ended so long ago that nobody knows how",
         Phase.MISSING: "is not known in this workspace",
     }.get(state.phase, f"failed ({state.error})")
-    raise Refused(f"{ledger.record.name}/{label}: call {call} {why}; it is not continued")
+    raise Refused(f"{unit.order.name}/{unit.order.label}: call {current.call} {why}; it is not continued")
 
 
 def is_refused(state: CallState) -> bool:
@@ -153,32 +151,22 @@ async def wait_for_lease(place: Place, trial: Trial, waits: Waits) -> LeaseView:
 
 
 async def continue_trial(
-    place: Place, ledger: Ledger, trial: Trial, order: TrialOrder, waits: Waits, *, beyond_bound: bool = False,
-    gpu: str = "", timeout: int = 0,
-) -> CallRef:  # fmt: skip
+    place: Place, gate: Gate, unit: Unit, trial: Trial, waits: Waits, *, beyond_bound: bool = False
+) -> CallRef:
     """Spawn the next attempt of a trial; the caller holds the study's lock and has settled what was pending.
 
-    `order` is the attempt's but for nonce, number and evidence, which are made here. `gpu` and `timeout` serve a record
-    without a ledger. Raises Refused, naming the rule, or a RemoteError.
+    Card and time are those that the study was admitted for. Raises Refused, naming the rule, or a RemoteError.
     """
-    check_attempts(ledger, trial.label, beyond_bound=beyond_bound)
-    await check_ended(place, ledger, trial.label)
+    check_attempts(unit, beyond_bound=beyond_bound)
+    await check_ended(place, gate, unit)
     view = await wait_for_lease(place, trial, waits)
     place.say(f"{trial.directory}: {view.reason(place.clock.now())}")
-    attempt = ledger.begin(trial.label, place.now())
-    number = len(ledger.attempts(trial.label))
-    evidence = view.evidence
-    order = order.model_copy(
-        update={
-            "run_id": f"{trial.directory}/{number}",
-            "nonce": attempt.nonce,
-            "attempt": number,
-            "gpu": ledger.record.gpu or gpu,
-            "evidence": (
-                LeaseEvidence(claims=evidence.claims, nonce=evidence.nonce, heartbeat=evidence.heartbeat)
-                if evidence
-                else None
-            ),
-        }
-    )
-    return await spawn_attempt(place, ledger, order, ledger.record.gpu or gpu, int(ledger.record.timeout or timeout))
+    if not unit.attempts_left:
+        await gate.extend(unit.id)
+    extra = {"evidence": asdict(view.evidence)} if view.evidence is not None else {}
+    try:
+        ref = await gate.start(unit.id, **extra)
+    finally:
+        show(place, gate, unit.order.name)
+    place.say(f"{unit.order.name}/{unit.order.label}: {ref.id}")
+    return ref

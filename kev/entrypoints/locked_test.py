@@ -3,21 +3,23 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from kev.budget import compute_bound, parse_gpu, recorded
+from kev.budget import compute_bound, parse_gpu
 from kev.entrypoints.admission import STUDY_NAME, open_inside
-from kev.entrypoints.deployed import check_deployed_sources
+from kev.entrypoints.by_hand import open_gate, provenance_of
 from kev.entrypoints.place import RUNS_VOLUME, Place
-from kev.entrypoints.read_records import launch_read
-from kev.entrypoints.waiting import failure_of, wait_for_end
+from kev.entrypoints.reads import launch_again, reserve_reads, wait_for_read
+from kev.entrypoints.waiting import failure_of
 from kev.errors import NotFound, Refused, UsageError
 from kev.records.base import read_record
+from kev.records.ledger import Order
 from kev.records.locked import LockedSummary
-from kev.records.read import ReadRecord
 from kev.records.result import Result
+from kev.rounds.deployed import check_deployed
 from kev.rounds.once import ReadKey, checkpoint_of, other_locked_reads, other_reads
+from kev.rounds.trial_orders import Provenance, Wanted, round_up
 from kev.suite import Suite
-from kev.worker.container import git_commit
-from kev.worker.orders import LOCKED_TEST_FUNCTION, UNGATED, LockedOrder
+from kev.worker.orders import LOCKED_TEST_FUNCTION, UNGATED
+from kev.worker.sources import source_hashes
 
 MEMORY_MB = 49_152
 MIN_MEMORY_MB = 32_768
@@ -44,22 +46,19 @@ async def run_locked(place: Place, request: LockedRequest) -> int:
     A read that was launched before, by a launcher that died, is waited for and not launched again. Returns the exit
     code: 1 if the read failed; what it read is home all the same. Raises Refused, UsageError, NotFound, a RemoteError.
     """
-    suites = check_request(place.root, request)
-    sources = await check_deployed_sources(place)
-    order = LockedOrder(
-        run_id=f"locked/{request.name}", sources=sources, git_commit=git_commit(place.root), trial=request.trial,
-        name=request.name, decision=request.decision or None, transfer=request.transfer or None,
-        redo_interrupted=request.redo_interrupted,
-    )  # fmt: skip
-    wanted = ReadRecord(
-        name=request.name, kind="locked", run=request.trial, suites=list(suites),
-        flags="--redo-interrupted" if request.redo_interrupted else "", gpu=request.gpu, timeout=request.timeout,
-        bound_usd=recorded(compute_bound(request.gpu, request.timeout, 1)), at=place.now(), call=None,
-    )  # fmt: skip
-    path = record_place(place.runs, request)
-    call = await launch_read(place, path, wanted, LOCKED_TEST_FUNCTION, order, again_after_failure=True)
+    check_request(place.root, request)
+    gate = open_gate(place)
+    unit_id, order = locked_order(request, provenance_of(place, gate))
+    known = gate.ledger.read().by_id.get(unit_id)
+    if known is None or known.live is None:
+        await check_deployed(gate, place.app_name, source_hashes(place.root))
+    await reserve_reads(gate, f"locked read {request.name}", [(unit_id, order)])
+    if request.redo_interrupted:
+        call = await launch_again(place, gate, unit_id, lambda _: True, redo_interrupted=True)
+    else:
+        call = await launch_again(place, gate, unit_id, lambda state: failure_of(state) is not None)
     place.say(f"{request.name}: {call.id}")
-    why = failure_of(await wait_for_end(place, call))
+    why = await wait_for_read(place, gate, unit_id, call)
     home = place.runs / "locked" / request.name
     try:
         await place.compute.pull(RUNS_VOLUME, f"/locked/{request.name}", home)
@@ -71,6 +70,30 @@ async def run_locked(place: Place, request: LockedRequest) -> int:
         place.say(f"{request.name}: FAILED {why}")
         return 1
     return 0
+
+
+def locked_order(request: LockedRequest, provenance: Provenance) -> Wanted:
+    """The read as the unit that its round would have."""
+    run = _checkpoint(request)
+    values = {
+        "kind": "locked",
+        "name": f"locked/{request.name}",
+        "function": LOCKED_TEST_FUNCTION,
+        "payload": {"sources": provenance.sources, "git_commit": provenance.commit, "trial": request.trial,
+                    "name": request.name, "decision": request.decision or None, "transfer": request.transfer or None},
+        "gpu": request.gpu,
+        "timeout": request.timeout,
+        "attempt_usd": round_up(compute_bound(request.gpu, request.timeout, 1)),
+        "remote": f"locked/{request.name}",
+        "local": f"runs/locked/{request.name}",
+        "once": f"{run} locked",
+        "session": provenance.session,
+    }  # fmt: skip
+    return f"locked/{request.name}", Order.model_validate(values)
+
+
+def _checkpoint(request: LockedRequest) -> str:
+    return checkpoint_of(f"runs/{request.trial.removeprefix('/runs/').strip('/')}", None) or ""
 
 
 def check_request(root: Path, request: LockedRequest) -> dict[str, Suite]:
@@ -116,7 +139,7 @@ def check_not_read(root: Path, request: LockedRequest, suites: dict[str, Suite])
         done = {}
     if {"decision", "transfer"} <= done.keys():
         raise Refused(f"locked read {request.name}: both suites have been read, see {path}; a locked test is read once")
-    run = checkpoint_of(f"runs/{request.trial.removeprefix('/runs/').strip('/')}", None) or ""
+    run = _checkpoint(request)
     own = f"runs/locked/{request.name}"
     others = other_locked_reads(root, run, f"{own}/decision")
     for suite in suites.values():
@@ -126,12 +149,6 @@ def check_not_read(root: Path, request: LockedRequest, suites: dict[str, Suite])
         raise Refused(
             f"locked read {request.name}: {request.trial} was read before, in {others[0]}; a test is read once"
         )
-
-
-def record_place(runs: Path, request: LockedRequest) -> Path:
-    """The record of a locked read; one that redoes an interrupted read has a record of its own."""
-    redone = ".redo" if request.redo_interrupted else ""
-    return runs / "locked" / f"{request.name}{redone}.read.json"
 
 
 def _say_figures(place: Place, home: Path) -> None:

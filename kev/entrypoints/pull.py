@@ -1,8 +1,10 @@
 """Bringing a study home: its files as last committed, weights only where asked for, and its results.jsonl anew."""
 
 from kev import files
+from kev.entrypoints.by_hand import open_gate
 from kev.entrypoints.place import RUNS_VOLUME, Place
 from kev.entrypoints.results import write_results
+from kev.entrypoints.units import look_at_study
 from kev.errors import NotFound, UsageError
 
 
@@ -25,4 +27,5 @@ async def pull_study(place: Place, study: str, *, weights: bool) -> int:
         )
         trials = write_results(place.runs / study)
     place.say(f"{study}: {trials} trials -> runs/{study}/results.jsonl")
+    await look_at_study(place, open_gate(place), study)
     return 0

@@ -5,17 +5,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kev import files
+from kev import budget, files
 from kev.compute.protocol import CallRef, Phase
 from kev.entrypoints.admission import open_inside
+from kev.entrypoints.adoption import adopt_record
+from kev.entrypoints.by_hand import open_gate, provenance_of
 from kev.entrypoints.continuation import Trial, Waits, continue_trial, settle_pending
-from kev.entrypoints.deployed import check_deployed_sources
-from kev.entrypoints.ledger import Ledger, study_lock
+from kev.entrypoints.names import study_lock
 from kev.entrypoints.place import RUNS_VOLUME, Place
+from kev.entrypoints.units import look_at_study
 from kev.errors import DamagedFile, NotFound, Refused
+from kev.gate import Gate
+from kev.ledger.units import Unit, trial_id
+from kev.records.base import read_record
+from kev.records.ledger import Order
+from kev.records.spawn import SpawnRecord
+from kev.rounds.deployed import check_deployed
+from kev.rounds.trial_orders import Provenance, round_up
 from kev.suite import Suite
-from kev.worker.container import git_commit
-from kev.worker.orders import RESCORE_FUNCTION, RescoreOrder, TrialOrder, trial_directory
+from kev.worker.orders import RESCORE_FUNCTION, trial_directory
 from kev.worker.sources import describe, differing, source_hashes
 
 TRIAL = re.compile(r"(?P<index>[0-9]+)-(?P<label>.+)")
@@ -61,11 +69,13 @@ async def resume_study(place: Place, request: ResumeRequest, waits: Waits | None
     suite = open_inside(place.root, request.suite, "--suite")
     if request.transfer:
         open_inside(place.root, request.transfer, "--transfer")
+    gate = open_gate(place)
     with study_lock(place.runs, request.study):
-        ledger = Ledger.read(place.runs, request.study)
-        chosen = await _choose(place, request, ledger)
-        sources = await check_deployed_sources(place)
-        resumption = _Resumption(place, request, suite, ledger, sources, waits or Waits())
+        labels = known_labels(place, gate, request.study)
+        chosen = await _choose(place, request, labels)
+        await check_deployed(gate, place.app_name, source_hashes(place.root))
+        resumption = _Resumption(place, request, suite, gate, provenance_of(place, gate), waits or Waits())
+        await resumption.adopt(chosen)
         for remains in chosen:
             try:
                 await resumption.resume(remains)
@@ -73,13 +83,22 @@ async def resume_study(place: Place, request: ResumeRequest, waits: Waits | None
                 if request.trial:
                     raise
                 place.say(f"!!! {refusal}")
+        await look_at_study(place, gate, request.study)
     return 0
 
 
-async def _choose(place: Place, request: ResumeRequest, ledger: Ledger) -> list[Remains]:
+def known_labels(place: Place, gate: Gate, study: str) -> list[str]:
+    """The trials of a study that was launched from here. Raises NotFound, or DamagedFile."""
+    units = [unit for unit in gate.ledger.read().of_name(study) if unit.counted]
+    if units:
+        return [unit.order.label or "" for unit in units]
+    return list(read_record(place.runs / f"{study}.spawn.json", SpawnRecord).calls)
+
+
+async def _choose(place: Place, request: ResumeRequest, labels: list[str]) -> list[Remains]:
     entries = await place.compute.listdir(RUNS_VOLUME, request.study, recursive=True)
     found = {each.trial.label: each for each in remains_of(request.study, [entry.path for entry in entries])}
-    for label in ledger.record.calls:
+    for label in labels:
         index = label.rpartition("-")[2]
         if label not in found and index.isdecimal():
             directory = f"{request.study}/{trial_directory(int(index))}"
@@ -111,13 +130,34 @@ class _Resumption:
     place: Place
     request: ResumeRequest
     suite: Suite
-    ledger: Ledger
-    sources: str
+    gate: Gate
+    provenance: Provenance
     waits: Waits
+
+    async def adopt(self, chosen: list[Remains]) -> None:
+        """Take the study into the ledger if it was launched before there was one."""
+        if self.gate.ledger.read().of_name(self.request.study):
+            return
+        record = read_record(self.place.runs / f"{self.request.study}.spawn.json", SpawnRecord)
+        configs = {}
+        for remains in chosen:
+            if "provenance.json" in remains.names:
+                configs[remains.trial.label] = (await self._read_provenance(remains.trial))["config"]
+        adopt_record(
+            self.gate, record, configs, suite=self.request.suite, transfer=self.request.transfer or None,
+            gpu=self.request.gpu, timeout=self.request.timeout, provenance=self.provenance,
+        )  # fmt: skip
+
+    def _unit(self, trial: Trial) -> Unit:
+        unit = self.gate.ledger.read().by_id.get(trial_id(self.request.study, trial.label))
+        if unit is None:
+            raise Refused(f"{trial.directory}: is on the volume, and was not launched from here")
+        return unit
 
     async def resume(self, remains: Remains) -> None:
         trial, say = remains.trial, self.place.say
-        adopted = await settle_pending(self.place, self.ledger, trial, self.waits)
+        unit = self._unit(trial)
+        adopted = await settle_pending(self.place, self.gate, unit, trial, self.waits)
         if adopted is not None:
             say(f"{trial.directory}: adopted {adopted}, which had been started and not recorded")
         elif remains.is_final:
@@ -125,48 +165,52 @@ class _Resumption:
         elif "provenance.json" not in remains.names:
             raise Refused(f"{trial.directory}: left nothing on the volume to go on from")
         else:
-            await self._go_on(remains)
+            await self._go_on(remains, unit)
 
-    async def _go_on(self, remains: Remains) -> None:
+    async def _go_on(self, remains: Remains, unit: Unit) -> None:
         provenance = await self._provenance(remains.trial)
-        if full_weight_of(provenance) and (not remains.is_trained or self.ledger.record.has_ledger):
-            order = self._order(remains.trial, provenance)
+        if full_weight_of(provenance) and (not remains.is_trained or unit.order.attempts > 1):
             await continue_trial(
-                self.place, self.ledger, remains.trial, order, self.waits, beyond_bound=self.request.beyond_bound,
-                gpu=self.request.gpu, timeout=self.request.timeout,
-            )  # fmt: skip
+                self.place, self.gate, unit, remains.trial, self.waits, beyond_bound=self.request.beyond_bound
+            )
         elif remains.is_trained:
-            await self._rescore(remains.trial)
+            await self._rescore(remains.trial, unit)
         else:
             raise Refused(f"{remains.trial.directory}: a LoRA trial that did not finish training is not continued")
 
-    async def _rescore(self, trial: Trial) -> None:
-        call = self.ledger.record.calls.get(trial.label)
-        if call is not None:
-            state = await self.place.compute.poll(CallRef(call))
-            if state.phase is Phase.ACTIVE:
-                raise Refused(f"{trial.directory}: call {call} is still running")
-        order = RescoreOrder(
-            run_id=f"{trial.directory}/rescore", sources=self.sources, git_commit=git_commit(self.place.root),
-            study=self.request.study, directory=trial.directory.partition("/")[2], suite=self.request.suite,
-            transfer=self.request.transfer or None,
-        )  # fmt: skip
-        ref = await self.place.compute.spawn(
-            RESCORE_FUNCTION, order.to_json(), run_id=order.run_id, gpu=self.request.gpu, timeout_s=self.request.timeout
-        )
-        self.ledger.point(trial.label, ref.id)
+    async def _rescore(self, trial: Trial, unit: Unit) -> None:
+        prefix = f"rescore/{trial.directory}/"
+        earlier = [each for each in self.gate.ledger.read().by_id.values() if each.id.startswith(prefix)]
+        for each in (unit, *earlier):
+            if each.live is not None and each.live.call is not None:
+                state = await self.place.compute.poll(CallRef(each.live.call))
+                if state.phase is Phase.ACTIVE:
+                    raise Refused(f"{trial.directory}: call {each.live.call} is still running")
+        await look_at_study(self.place, self.gate, self.request.study)
+        unit_id = f"{prefix}{len(earlier)}"
+        await self.gate.reserve(unit_id, [(unit_id, self._rescore_order(trial))])
+        ref = await self.gate.start(unit_id)
         self.place.say(f"{trial.directory}: scoring again, {ref.id}")
 
-    def _order(self, trial: Trial, provenance: dict[str, Any]) -> TrialOrder:
-        index = TRIAL.fullmatch(trial.directory.partition("/")[2])
-        assert index is not None, "remains_of keeps only directories that match"
-        return TrialOrder(
-            run_id=trial.directory, sources=self.sources, git_commit=git_commit(self.place.root),
-            study=self.request.study, index=int(index["index"]), config=provenance["config"], suite=self.request.suite,
-            transfer=self.request.transfer or None, nonce="", gpu=self.request.gpu,
-        )  # fmt: skip
+    def _rescore_order(self, trial: Trial) -> Order:
+        gpu, timeout = self.request.gpu, self.request.timeout
+        values = {
+            "kind": "rescore",
+            "name": f"{trial.directory}/rescore",
+            "function": RESCORE_FUNCTION,
+            "payload": {"sources": self.provenance.sources, "git_commit": self.provenance.commit,
+                        "study": self.request.study, "directory": trial.directory.partition("/")[2],
+                        "suite": self.request.suite, "transfer": self.request.transfer or None},
+            "gpu": gpu,
+            "timeout": timeout,
+            "attempt_usd": round_up(budget.compute_bound(gpu, timeout, 1)),
+            "remote": trial.directory,
+            "local": f"runs/{trial.directory}",
+            "session": self.provenance.session,
+        }  # fmt: skip
+        return Order.model_validate(values)
 
-    async def _provenance(self, trial: Trial) -> dict[str, Any]:
+    async def _read_provenance(self, trial: Trial) -> dict[str, Any]:
         path = f"{trial.directory}/provenance.json"
         where = self.place.root / f"{RUNS_VOLUME}:" / path
         data = await self.place.compute.read(RUNS_VOLUME, path, limit=MAX_PROVENANCE_BYTES)
@@ -176,6 +220,10 @@ class _Resumption:
             raise DamagedFile(where, str(error)) from None
         if not isinstance(value, dict) or not isinstance(value.get("config"), dict):
             raise DamagedFile(where, "is no provenance")
+        return value
+
+    async def _provenance(self, trial: Trial) -> dict[str, Any]:
+        value = await self._read_provenance(trial)
         if value.get("suite_sha256") != self.suite.sha256:
             raise Refused(f"{trial.directory}: was trained on another suite than --suite {self.request.suite}")
         changed = differing(value.get("source_hashes") or {}, source_hashes(self.place.root))

@@ -6,9 +6,8 @@ from typing import Any
 from kev import budget
 from kev.compute.protocol import CallRef, Phase
 from kev.errors import Refused
-from kev.gate import AlreadyStarted
-from kev.records.ledger import LedgerEvent, Order
-from kev.rounds.engine import Engine
+from kev.gate import AlreadyStarted, Gate
+from kev.records.ledger import Order
 from kev.rounds.trial_orders import round_up
 from kev.worker.sources import describe, differing, digest
 
@@ -19,52 +18,47 @@ WAIT_S = 30.0
 TRIES = 8
 
 
-async def check_deployed(engine: Engine, app: str, ours: Mapping[str, str]) -> None:
+async def check_deployed(gate: Gate, app: str, ours: Mapping[str, str]) -> None:
     """Raises Refused if `app` is not deployed, was deployed from other sources, or does not say; or a RemoteError.
 
     A deployment that was asked once is not asked again: what is deployed under a version never changes.
     """
     deploy = f"run: KEV_APP_NAME={app} modal deploy modal_app.py"
-    state = await engine.compute.app()
+    state = await gate.compute.app()
     if state is None:
         raise Refused(f"app {app} is not deployed; {deploy}")
     base = f"sources/{app}/{state.id}/v{state.version}/{digest(ours)[:12]}"
-    asked = engine.ledger.read().by_id
+    asked = gate.ledger.read().by_id
     if any(unit.id.startswith(base) and unit.outcome == "same" for unit in asked.values()):
         return
     unit_id = f"{base}/{sum(name.startswith(base) for name in asked)}"
-    theirs = await _ask(engine, unit_id, app)
+    theirs = await _ask(gate, unit_id, app)
     if theirs is None:
         raise Refused(f"app {app} does not tell its sources; {deploy}")
     changed = differing(ours, theirs)
-    _settle(engine, unit_id, "same" if not changed else "other")
+    gate.settle(unit_id, "same" if not changed else "other")
     if changed:
         raise Refused(f"app {app} was deployed from other sources: {describe(changed)}; {deploy}")
 
 
-async def _ask(engine: Engine, unit_id: str, app: str) -> dict[str, Any] | None:
+async def _ask(gate: Gate, unit_id: str, app: str) -> dict[str, Any] | None:
     order = Order(
         kind="sources", name=unit_id, function=FUNCTION, payload={}, timeout=TIMEOUT_S,
         attempt_usd=round_up(budget.cpu_bound(RESOURCES, TIMEOUT_S)), remote="", local="", app=app,
-        session=engine.provenance.session,
+        session=gate.session,
     )  # fmt: skip
-    await engine.gate.reserve(unit_id, [(unit_id, order)])
+    await gate.reserve(unit_id, [(unit_id, order)])
     try:
-        ref: CallRef = await engine.gate.start(unit_id)
+        ref: CallRef = await gate.start(unit_id)
     except AlreadyStarted as refusal:
         raise Refused(f"{refusal}; another launch asks it now, try again in a minute") from None
     for _ in range(TRIES):
-        state = await engine.compute.poll(ref, wait_s=WAIT_S)
+        state = await gate.compute.poll(ref, wait_s=WAIT_S)
         if state.phase is not Phase.ACTIVE:
-            attempt = engine.ledger.read().by_id[unit_id].counted[-1]
-            engine.gate.settle_attempt(unit_id, attempt.nonce, "ended", outcome=state.phase.value)
+            attempt = gate.ledger.read().by_id[unit_id].counted[-1]
+            gate.settle_attempt(unit_id, attempt.nonce, "ended", outcome=state.phase.value)
             if state.phase is Phase.SUCCEEDED and isinstance(state.result, dict):
                 return state.result
             break
-    _settle(engine, unit_id, "silent")
+    gate.settle(unit_id, "silent")
     return None
-
-
-def _settle(engine: Engine, unit_id: str, outcome: str) -> None:
-    with engine.ledger.writing() as book:
-        book.add(LedgerEvent(event="settled", at=engine.now(), unit=unit_id, outcome=outcome))

@@ -49,7 +49,7 @@ async def launch(engine: Engine, loaded: LoadedSpec, *, stagger_s: float = STAGG
         engine.say(f"round {loaded.spec.round}: trains nothing; its reads are launched by watch or launch-reads")
         return Started()
     if any(unit_id not in engine.ledger.read().by_id for unit_id, _ in wanted):
-        await check_deployed(engine, loaded.spec.app or DEFAULT_APP, source_hashes(loaded.root))
+        await check_deployed(engine.gate, loaded.spec.app or DEFAULT_APP, source_hashes(loaded.root))
     return await launch_orders(engine, wanted, f"round {loaded.spec.round}", stagger_s)
 
 

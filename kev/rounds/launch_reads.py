@@ -78,7 +78,7 @@ def launch_reads_command(arguments: argparse.Namespace) -> int:
             preview(engine, wanted, arguments.json, warnings)
             return 0
         if any(unit_id not in engine.ledger.read().by_id for unit_id, _ in wanted):
-            await check_deployed(engine, spec.app or DEFAULT_APP, source_hashes(loaded.root))
+            await check_deployed(engine.gate, spec.app or DEFAULT_APP, source_hashes(loaded.root))
         what = f"round {spec.round}, reads of {', '.join(arms) or 'no arm'}"
         done = await launch_orders(engine, wanted, what, arguments.stagger)
         report(done, arguments.json)

@@ -42,35 +42,44 @@ def _study(spec: RoundSpec, root: Path, name: str, study: Study, provenance: Pro
     attempts = budget.FULL_WEIGHT_ATTEMPTS if full_weight else 1
     each = round_up(bound / len(plan) / attempts)
     for index, config in enumerate(plan):
-        label, directory = label_of(index), f"{name}/{trial_directory(index)}"
-        order = Order(
-            kind="trial",
-            name=name,
-            label=label,
-            function=trial_function(study.gpu, full_weight),
-            payload={
-                "sources": provenance.sources,
-                "git_commit": provenance.commit,
-                "study": name,
-                "index": index,
-                "config": config,
-                "suite": study.suite,
-                "transfer": study.transfer,
-                "gpu": study.gpu,
-            },
-            gpu=study.gpu,
-            timeout=study.timeout,
-            attempts=attempts,
-            attempt_usd=each,
-            remote=directory,
-            local=f"runs/{directory}",
-            lease=directory,
-            study_usd=budget.recorded(bound),
-            app=spec.app,
-            session=provenance.session,
-            round=spec.round,
-        )
-        yield trial_id(name, label), order
+        order = trial_order(
+            name, index, config, suite=study.suite, transfer=study.transfer, gpu=study.gpu, timeout=study.timeout,
+            full_weight=full_weight, attempt_usd=each, study_usd=budget.recorded(bound), provenance=provenance,
+        )  # fmt: skip
+        yield trial_id(name, label_of(index)), order.model_copy(update={"app": spec.app, "round": spec.round})
+
+
+def trial_order(
+    study: str, index: int, config: dict[str, Any], *, suite: str, transfer: str | None, gpu: str, timeout: int,
+    full_weight: bool, attempt_usd: Decimal, study_usd: Decimal | None, provenance: Provenance,
+) -> Order:  # fmt: skip
+    """One trial of a study, whoever wants it."""
+    directory = f"{study}/{trial_directory(index)}"
+    return Order(
+        kind="trial",
+        name=study,
+        label=label_of(index),
+        function=trial_function(gpu, full_weight),
+        payload={
+            "sources": provenance.sources,
+            "git_commit": provenance.commit,
+            "study": study,
+            "index": index,
+            "config": config,
+            "suite": suite,
+            "transfer": transfer,
+            "gpu": gpu,
+        },
+        gpu=gpu,
+        timeout=timeout,
+        attempts=budget.FULL_WEIGHT_ATTEMPTS if full_weight else 1,
+        attempt_usd=attempt_usd,
+        remote=directory,
+        local=f"runs/{directory}",
+        lease=directory,
+        study_usd=study_usd,
+        session=provenance.session,
+    )
 
 
 def round_up(amount: Decimal) -> Decimal:

@@ -11,9 +11,11 @@ import pytest
 from small_suite import write_suites
 
 from kev.compute.errors import RemoteError
-from kev.compute.protocol import CallRef, CallState, Entry, EntryKind, Phase, PullReport
+from kev.compute.protocol import AppState, CallRef, CallState, Entry, EntryKind, Phase, PullReport
 from kev.entrypoints.place import Place
 from kev.errors import NotFound
+from kev.ledger.book import Ledger
+from kev.ledger.units import Unit
 from kev.worker.sources import source_hashes
 
 LORA: dict[str, Any] = {"base": "synthetic/linear", "base_revision": "0" * 40, "lr": 1e-3}
@@ -52,6 +54,7 @@ class ScriptedCompute:
     files: dict[str, bytes] = field(default_factory=dict)
     """`volume:path` to contents."""
     pulled: list[str] = field(default_factory=list)
+    deployed: bool = True
 
     async def spawn(
         self, function: str, payload: Any, *, run_id: str, gpu: str | None = None, timeout_s: int | None = None
@@ -64,6 +67,9 @@ class ScriptedCompute:
             raise refusal
         self.spawned.append((function, dict(payload), gpu, timeout_s))
         return CallRef(f"fc-{len(self.spawned)}")
+
+    async def app(self) -> AppState | None:
+        return AppState("ap-1", "kev-tests", 1, None, ()) if self.deployed else None
 
     async def poll(self, ref: CallRef, *, wait_s: float = 0) -> CallState:
         if ref.id == "fc-hashes":
@@ -121,6 +127,11 @@ class Desk:
 
     def spawn_record(self, study: str = "night") -> Any:
         return json.loads((self.root / "runs" / f"{study}.spawn.json").read_text())
+
+    def units(self) -> dict[str, Unit]:
+        """What the ledger holds, as another process reads it, but for the questions for sources."""
+        return {name: unit for name, unit in Ledger(self.root / "runs").read().by_id.items()
+                if unit.order.kind != "sources"}  # fmt: skip
 
     def put(self, path: str, value: Any, volume: str = "kev-runs") -> None:
         self.compute.files[f"{volume}:{path}"] = json.dumps(value).encode()

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -24,13 +25,14 @@ QUICK = Waits(look=0.001, stale=30.0, most=60.0)
 
 
 def launched(desk: Desk, config: dict[str, Any] = FULL, *, used: int = 1, **changes: Any) -> None:
-    """A study of one trial whose attempts were all started, and which left provenance on the volume."""
+    """A study of one trial from before there was a ledger: all its attempts were started, and it left provenance."""
     entries = [{"nonce": f"{n:032x}", "call": f"fc-old{n}", "at": NOW.timestamp() - 5000} for n in range(1, used + 1)]
     record = {
         "name": "night", "calls": {"trial-0": f"fc-old{used}"}, "attempts": {"trial-0": entries},
         "bound_usd": 27.85, "gpu": "H200", "timeout": 3600, "full_ft": config.get("full_ft") == 1, "modal_retries": 0,
     }  # fmt: skip
     (desk.root / "runs").mkdir(exist_ok=True)
+    (desk.root / "runs/ledger.jsonl").unlink(missing_ok=True)
     (desk.root / "runs/night.spawn.json").write_text(json.dumps(record | changes))
     suite = open_suite(desk.root / "evals/small-v1")
     provenance = {"config": config, "suite_sha256": suite.sha256, "source_hashes": desk.compute.hashes}
@@ -186,13 +188,17 @@ async def test_a_lora_trial_is_scored_again_where_it_was_trained_and_never_conti
     launched(desk, LORA)
     await refused(desk, "not continued")
     desk.put(f"{TRIAL}/checkpoint/training_metrics.json", {})
+    desk.compute.states["fc-1"] = CallState(Phase.ACTIVE, NOW)
     assert await resume(desk) == 0
     assert [(name, order["directory"], gpu, timeout) for name, order, gpu, timeout in desk.compute.spawned] == [
         ("run_resume", "00-trial-0", "H100", 7200)
     ]
-    assert record_of(desk).calls == {"trial-0": "fc-1"}
-    desk.compute.states["fc-1"] = CallState(Phase.ACTIVE, NOW)
-    await refused(desk, "is still running")
+    scoring = desk.units()[f"rescore/{TRIAL}/0"]
+    assert scoring.live is not None and scoring.live.call == "fc-1" and scoring.order.attempt_usd > 11
+    await refused(desk, "call fc-1 is still running")
+    del desk.compute.states["fc-1"]
+    assert await resume(desk) == 0
+    assert desk.units()[f"rescore/{TRIAL}/0"].outcome == "done"
 
 
 async def test_other_suites_and_other_sources_than_the_trial_began_with_are_refused(desk: Desk) -> None:
@@ -232,3 +238,11 @@ def test_only_trial_directories_are_trials() -> None:
     found = {each.trial.label: each for each in remains_of("s", paths)}
     assert set(found) == {"trial-0", "trial-10"}
     assert found["trial-0"].is_final and found["trial-10"].is_trained and not found["trial-10"].is_final
+
+
+async def test_what_was_launched_before_there_was_a_ledger_is_counted_in_it_from_then_on(desk: Desk) -> None:
+    launched(desk, used=2)
+    assert await resume(desk) == 0
+    unit = desk.units()["trial/night/trial-0"]
+    assert [attempt.call for attempt in unit.attempts] == ["fc-old1", "fc-old2", "fc-1"]
+    assert unit.order.attempts == 3 and Decimal("27.85") <= unit.order.attempt_usd * 3 < Decimal("27.86")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kev.compute.errors import NotDeployed, SpendLimitReached, Unavailable
-from kev.compute.protocol import CallRef, CallState, Phase
+from kev.compute.errors import SpendLimitReached, Unavailable
+from kev.compute.protocol import CallState, Phase
 from kev.entrypoints.admission import Request
 from kev.entrypoints.study import launch_study
 from kev.errors import KevError, LockHeld, Refused
@@ -52,10 +52,12 @@ async def test_an_attempt_is_on_record_before_its_spawn_and_its_call_right_after
     desk.write_plan(LORA, LORA)
     seen: list[Any] = []
     desk.compute.on_spawn = lambda payload: seen.append(
-        (desk.spawn_record()["calls"], desk.spawn_record()["attempts"][f"trial-{payload['index']}"][0]["call"])
-    )
+        {name: [(attempt.nonce == payload["nonce"], attempt.call) for attempt in unit.attempts]
+         for name, unit in desk.units().items()}
+    )  # fmt: skip
     await launch(desk)
-    assert seen == [({"trial-0": None}, None), ({"trial-0": "fc-1", "trial-1": None}, None)]
+    first, second = "trial/night/trial-0", "trial/night/trial-1"
+    assert seen == [{first: [(True, None)], second: []}, {first: [(False, "fc-1")], second: [(True, None)]}]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ async def test_a_used_name_is_refused_whatever_shows_that_it_was_used(desk: Desk
     assert "never used again" in await refusal(desk)
     (desk.root / "runs" / "night").rmdir()
     (desk.root / "runs" / "night.spawn.json").write_text('{"name": "night", "calls": {"trial-0": "fc-9"}}')
-    assert "of another launch" in await refusal(desk)
+    assert "the ledger did not start it; a name is never used again" in await refusal(desk)
 
 
 async def test_a_launch_that_is_complete_is_never_repeated(desk: Desk) -> None:
@@ -157,10 +159,7 @@ async def test_an_app_that_is_not_deployed_or_has_other_sources_is_named_with_th
     said = await refusal(desk)
     assert "other sources: kev/__init__.py" in said and "KEV_APP_NAME=kev-tests modal deploy modal_app.py" in said
 
-    async def absent(*_: Any, **__: Any) -> CallRef:
-        raise NotDeployed("no app")
-
-    desk.compute.spawn = absent  # type: ignore[method-assign]
+    desk.compute.deployed = False
     assert "is not deployed" in await refusal(desk)
 
 
@@ -174,13 +173,13 @@ async def test_a_launcher_killed_at_a_spawn_leaves_it_pending_and_the_next_compl
     desk.compute.on_spawn = die
     with pytest.raises(KeyboardInterrupt):
         await launch(desk)
-    record = desk.spawn_record()
-    assert record["calls"] == {"trial-0": "fc-1", "trial-1": None}
+    attempts = [[(attempt.nonce, attempt.call) for attempt in unit.attempts] for unit in desk.units().values()]
+    assert [[call for _, call in each] for each in attempts] == [["fc-1"], [None], []]
     desk.compute.on_spawn = lambda _: None
     assert await launch(desk) == 0
     after = desk.spawn_record()
     assert after["calls"] == {"trial-0": "fc-1", "trial-1": None, "trial-2": "fc-2"}
-    assert after["attempts"]["trial-1"] == record["attempts"]["trial-1"]
+    assert after["attempts"]["trial-1"][0]["nonce"] == attempts[1][0][0]
     assert any("its spawn was interrupted" in line for line in desk.lines)
 
 
@@ -190,7 +189,7 @@ async def test_only_the_same_plan_completes_an_interrupted_launch(desk: Desk) ->
     with pytest.raises(SpendLimitReached):
         await launch(desk)
     desk.write_plan(LORA, {**LORA, "seed": 9})
-    with pytest.raises(Refused, match="of another launch"):
+    with pytest.raises(Refused, match="the ledger has another launch of it"):
         await launch(desk)
     desk.write_plan(LORA, LORA)
     await launch(desk)
@@ -202,7 +201,8 @@ async def test_a_refused_spawn_is_taken_back_and_its_name_stays_free(desk: Desk)
     desk.compute.refuse = [SpendLimitReached("no money")]
     with pytest.raises(SpendLimitReached):
         await launch(desk)
-    assert desk.spawn_record()["calls"] == {} and desk.spawn_record()["attempts"] == {}
+    assert not (desk.root / "runs/night.spawn.json").exists()
+    assert not any(unit.counted or not unit.settled for unit in desk.units().values())
     desk.write_plan({**LORA, "seed": 5})
     assert await launch(desk) == 0
 

@@ -1,0 +1,97 @@
+"""The gate for what a person starts by hand: that of the open session, or where there is none, one without a sum.
+
+Without a session nobody said what may be spent in all. Then a study's own `--budget` bounds it, and a read its own
+timeout; the critical section, the ledger and the names are the same.
+"""
+
+import getpass
+import os
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+
+from typing_extensions import override
+
+from kev.commitments import read_records, spawn_records
+from kev.entrypoints.place import Place
+from kev.errors import Refused
+from kev.gate import Decide, Gate
+from kev.ledger.book import Ledger
+from kev.ledger.units import Units
+from kev.records.event import EventSeverity
+from kev.rounds.trial_orders import Provenance
+from kev.session.find import find_state, is_closed, list_states
+from kev.session.journal import append_event
+from kev.worker.container import git_commit
+from kev.worker.sources import digest, source_hashes
+
+LOCK = "by-hand"
+"""Names the lock and the journal of what no session pays for."""
+
+
+class HandGate(Gate):
+    """A gate without a session: no meter, no authorization, no pause; everything else as it is."""
+
+    @property
+    @override
+    def session(self) -> str | None:
+        return None
+
+    @override
+    async def _prepare(self, units: Units) -> Decide:
+        def decide(what: str, bound: Decimal, _units: Units, _own: Sequence[str]) -> str:
+            # Whatever cannot be read may stand for running work of the same name.
+            list(spawn_records(self.ledger.runs))
+            list(read_records(self.ledger.runs))
+            if not (bound.is_finite() and bound > 0):
+                raise Refused(f"{what}: bound {bound} is no amount above zero")
+            self.say(f"{what}: bound ${bound:.2f}; no session is open, so no sum is kept")
+            return f"bound ${bound:.2f}, without a session"
+
+        return decide
+
+    @override
+    def _show_work(self) -> None:
+        """No session has a list of it."""
+
+    @override
+    def _check_may_start(self, what: str, *, continues: bool = False) -> None:
+        """Nothing of it is ever paused."""
+
+    @override
+    def _check_gateway(self, name: str, bound: Decimal, units: Units) -> None:
+        raise Refused(f"{name}: no session says what the AI gateway may spend; open one with --gateway USD")
+
+    @override
+    def note(self, kind: str, text: str, *, subject: str = "", severity: EventSeverity = "info") -> None:
+        with suppress(OSError):
+            append_event(self.ledger.runs / f"{LOCK}-events.jsonl", self.clock.now(), kind, text, severity=severity,
+                         subject=subject, who=self.who or None)  # fmt: skip
+
+    @override
+    def pause(self, reason: str) -> None:
+        self.note("paused", reason, severity="critical")
+        self.say(f"!!! {reason}")
+
+
+def open_gate(place: Place) -> Gate:
+    """The gate of the session that pays: of KEV_SESSION, or the only open one; else one without a session.
+
+    Raises UsageError if several sessions are open, NotFound for a name that has none.
+    """
+    runs = place.runs
+    named = os.environ.get("KEV_SESSION")
+    state: Path | None = None
+    if named is not None or any(not is_closed(path) for path in list_states(runs)):
+        state = find_state(runs, named)
+    kind: Callable[..., Gate] = Gate if state is not None else HandGate
+    who = f"{getpass.getuser()}@{socket.gethostname()}"
+    return kind(state or runs / f"{LOCK}-state.json", Ledger(runs), place.compute, place.clock, place.pause, place.say,
+                who)  # fmt: skip
+
+
+def provenance_of(place: Place, gate: Gate) -> Provenance:
+    """What the orders of this checkout say of where they come from."""
+    return Provenance(digest(source_hashes(place.root)), git_commit(place.root), gate.session)
