@@ -26,8 +26,9 @@ Kind = Literal["unavailable", "throttle", "refuse", "lost-reply", "hang", "slow"
 """
 
 
-Event = Literal["preempt", "crash", "oom", "stop"]
-"""What can happen to a container: SIGINT and a new container; a sudden end; the same for lack of memory; SIGTERM."""
+Event = Literal["preempt", "crash", "oom", "stop", "timeout"]
+"""What can happen to a container: SIGINT and a new container; a sudden end; the same for lack of memory; SIGTERM; the
+time-out of what it works on, early."""
 
 
 class _Part(BaseModel):

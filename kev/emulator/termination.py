@@ -34,9 +34,15 @@ class Terminator:
         self._events = [_ArmedEvent(event) for event in events]
         self._timers: dict[tuple[str, str], list[asyncio.TimerHandle]] = {}
         """By task, and by input where they concern one call."""
+        self._time_outs: dict[tuple[str, str], Callable[[], None]] = {}
+
+    def arm(self, event: ContainerEvent) -> None:
+        """Add an event to those of the plan."""
+        self._events.append(_ArmedEvent(event))
 
     def watch(self, container: Container, input_id: str, on_time_out: Callable[[], None]) -> None:
         """Begin the time-out of one attempt, and the plan's events that count from its start."""
+        self._time_outs[container.task.id, input_id] = on_time_out
         if container.timeout_s:
             self._later(container, container.timeout_s, on_time_out, input_id=input_id)
         for armed in self._events:
@@ -77,6 +83,7 @@ class Terminator:
 
     def unwatch(self, container: Container, input_id: str) -> None:
         """The attempt is over: drop its timers."""
+        self._time_outs.pop((container.task.id, input_id), None)
         for timer in self._timers.pop((container.task.id, input_id), []):
             timer.cancel()
 
@@ -85,6 +92,8 @@ class Terminator:
         for key in [key for key in self._timers if key[0] == container.task.id]:
             for timer in self._timers.pop(key):
                 timer.cancel()
+        for key in [key for key in self._time_outs if key[0] == container.task.id]:
+            del self._time_outs[key]
 
     def cause(self, container: Container, event: Event) -> None:
         """Let `event` happen to a container now."""
@@ -97,6 +106,9 @@ class Terminator:
                 self.run_out_of_memory(container)
             case "stop":
                 self.stop(container, "stopped")
+            case "timeout":
+                for key in [key for key in self._time_outs if key[0] == container.task.id]:
+                    self._time_outs.pop(key)()
 
     def _later(
         self, container: Container, seconds: float, action: Callable[..., None], *arguments: object, input_id: str = ""

@@ -63,7 +63,6 @@ def admit(request: Request, root: Path) -> Admission:
     bound = budget.check_study(
         name, request.gpu, request.timeout, _dollars(request.budget), len(plan), full_weight=full_weight
     )
-    _refuse_several_cards(name, request.gpu, plan)
     check_partitions(suite, ("train", "calibration", "development"))
     if request.transfer:
         check_partitions(open_inside(root, request.transfer, "--transfer"), ("development",))
@@ -127,14 +126,6 @@ def uncommitted(root: Path) -> list[str]:
     except (OSError, subprocess.SubprocessError):
         return []
     return [line[3:] for line in done.stdout.splitlines()]
-
-
-def _refuse_several_cards(name: str, gpu: str, plan: list[dict[str, Any]]) -> None:
-    """A container would refuse such a trial as well, after it was paid for."""
-    cards = gpu.partition(":")[2]
-    models = any(each.get("full_ft") == 1 and not str(each["base"]).startswith("synthetic/") for each in plan)
-    if models and cards not in ("", "1"):
-        raise Refused(f"study {name}: training on {cards} cards in one container is not there yet; name one card")
 
 
 def _dollars(amount: float) -> Decimal:

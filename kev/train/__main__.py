@@ -9,7 +9,7 @@ from kev.records.plan import read_plan
 from kev.suite import open_suite
 from kev.train import run_training
 from kev.train.mix import trial_records
-from kev.train.settings import TrainingOptions
+from kev.train.settings import TrainingOptions, trial_options
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,6 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--plan", type=Path, required=True, help="a plan, experiments/**/<name>.json")
     parser.add_argument("--index", type=int, default=0, help="which of its trials, from 0")
     parser.add_argument("--suite", type=Path, required=True, help="a frozen suite, evals/<name>")
+    parser.add_argument("--root", type=Path, help="where a plan's data and anchor lie; here, unless said")
     parser.add_argument("--out", type=Path, required=True, help="the trial's directory")
     parser.add_argument("--resume", action="store_true", help="go on from the newest complete resume point")
     parser.add_argument("--device", default="auto", help="cpu, cuda or auto")
@@ -32,17 +33,19 @@ def _train(options: argparse.Namespace) -> int:
     plan = read_plan(options.plan)
     if not 0 <= options.index < len(plan):
         raise UsageError(f"{options.plan}: has {len(plan)} trials, and --index {options.index} is none of them")
-    config, suite = plan[options.index], open_suite(options.suite)
+    config, suite, root = plan[options.index], open_suite(options.suite), options.root or Path.cwd()
     report = run_training(
         config,
-        trial_records(config, suite, Path.cwd()),
+        trial_records(config, suite, root),
         options.out,
         resume=options.resume,
-        options=TrainingOptions(
+        options=trial_options(
+            config,
+            suite,
+            root,
             device=options.device,
             threads=options.threads,
             save_every_minutes=options.save_every_minutes,
-            suite_sha256=suite.sha256,
         ),
     )
     return 0 if report.checkpoint.exists() else 1

@@ -16,6 +16,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from kev.errors import KevError, UsageError
+from kev.train.launch import MEETING
 
 TIMEOUT = timedelta(minutes=60)
 CPU = torch.device("cpu")
@@ -86,7 +87,8 @@ class Parallel:
 
 
 def join(device: torch.device) -> Parallel:
-    """Meet the other ranks that the environment names, as torchrun sets it; alone where it names none."""
+    """Meet the other ranks that the environment names, as torchrun or `kev.train.launch` set it; alone where it names
+    none."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world == 1:
         return Parallel(device=device)
@@ -94,7 +96,13 @@ def join(device: torch.device) -> Parallel:
         if "RANK" not in os.environ:
             raise UsageError("WORLD_SIZE is set and RANK is not; start several ranks with torchrun")
         backend = "nccl" if device.type == "cuda" else "gloo"
-        dist.init_process_group(backend, timeout=TIMEOUT)
+        meeting = os.environ.get(MEETING)
+        if meeting is None:
+            dist.init_process_group(backend, timeout=TIMEOUT)
+        else:
+            dist.init_process_group(
+                backend, f"file://{meeting}", rank=int(os.environ["RANK"]), world_size=world, timeout=TIMEOUT
+            )
     return Parallel(dist.get_rank(), world, device)
 
 

@@ -12,6 +12,7 @@ from kev import files
 from kev.errors import DamagedFile, Refused
 from kev.records.base import reason_of
 from kev.records.plan import TrialConfig, plan_problems
+from kev.suite import Suite
 from kev.train.examples import Anchors, Example
 
 DEFAULT_MAX_STATE = 384
@@ -46,6 +47,17 @@ class TrainingOptions:
     """Further keys of `head.pt`."""
     before_step: Callable[[], None] | None = None
     """Called before every step; what it raises ends the run, whose last resume point stays."""
+
+
+def trial_options(config: TrialConfig, suite: Suite, root: Path, **settings: Any) -> TrainingOptions:
+    """The options of a trial of `suite`, whose files are under `root`; `settings` are further fields of them."""
+    return TrainingOptions(
+        suite_sha256=suite.sha256,
+        holdout=tuple(suite.manifest.holdout_sources or ()),
+        anchors=root / config.anchor if config.anchor is not None else None,
+        extra={"data": config.data} if config.data else {},
+        **settings,
+    )
 
 
 def parse_config(config: TrialConfig | Mapping[str, Any]) -> TrialConfig:

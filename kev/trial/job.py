@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kev import files
 from kev.checkpoint import HEAD
@@ -20,9 +20,6 @@ from kev.trial import provenance
 from kev.trial.gates import gates_of
 from kev.trial.scoring import OpenScorer, Scored, score_trial
 
-if TYPE_CHECKING:
-    from kev.train.report import TrainingReport
-
 RESULT = "result.json"
 FAILED = "failed.json"
 CHECKPOINT = "checkpoint"
@@ -30,7 +27,7 @@ TRAINING_METRICS = "training_metrics.json"
 MAX_ERROR = 2000
 """Characters of an exception that failed.json keeps."""
 
-Train = Callable[..., "TrainingReport"]
+Train = Callable[..., object]
 """`kev.train.run_training`, or what stands for it: config, records, directory, then resume, clock and options."""
 
 
@@ -129,16 +126,9 @@ def _provenance(job: TrialJob, tools: Tools, *, resume: bool) -> dict[str, Any]:
 
 
 def _train(job: TrialJob, config: TrialConfig, records: Sequence[DataRecord], tools: Tools, *, resume: bool) -> None:
-    from kev.train.settings import TrainingOptions
+    from kev.train.settings import trial_options
 
-    options = TrainingOptions(
-        device=tools.device,
-        suite_sha256=job.suite.sha256,
-        holdout=tuple(job.suite.manifest.holdout_sources or ()),
-        anchors=job.root / config.anchor if config.anchor is not None else None,
-        extra={"data": config.data} if config.data else {},
-        before_step=tools.before_step,
-    )
+    options = trial_options(config, job.suite, job.root, device=tools.device, before_step=tools.before_step)
     tools.train(config, records, job.directory, resume=resume, clock=tools.clock, options=options)
 
 

@@ -1,20 +1,21 @@
 """Models in a container: kev.trial and kev.reads do the work, and what a container owes comes in from outside."""
 
 import re
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kev import files
 from kev.checkpoint import HEAD, read_head
-from kev.errors import KevError, Refused, UsageError
+from kev.errors import KevError, UsageError
 from kev.reads.attempt import Options, read
 from kev.reads.records import Selection
 from kev.records.plan import TrialConfig
-from kev.trial.job import TrialJob, carry_out, records_to_train
+from kev.trial.job import Train, TrialJob, carry_out, records_to_train
 from kev.trial.tools import torch_tools
 from kev.worker.manifest import write_manifest, write_with_manifest
-from kev.worker.orders import TrialOrder
 
 
 def is_model(checkpoint: Path) -> bool:
@@ -28,11 +29,13 @@ def best_device() -> str:
 
 
 def train_and_score(
-    job: TrialJob, found: dict[str, Any], check: Callable[[], None], say: Callable[[str], None], *, resume: bool
-) -> dict[str, Any]:
-    """Train `job`, unless that is done, and score it; `found` is its provenance. Returns the result.
+    job: TrialJob, found: dict[str, Any], check: Callable[[], None], say: Callable[[str], None], *, resume: bool,
+    cards: int = 1,
+) -> dict[str, Any]:  # fmt: skip
+    """Train `job` on so many cards, unless that is done, and score it on one; `found` is its provenance. Returns the
+    result.
 
-    `check` is called before every step, and before the result is written. Raises what training and reading raise.
+    `check` is called all the time, and before the result is written. Raises what training and reading raise.
     """
 
     def complete(path: Path, data: bytes) -> None:
@@ -41,6 +44,8 @@ def train_and_score(
 
     job = replace(job, config=_pinned(job))
     tools = torch_tools(say=say, before_step=check, complete=complete)
+    if cards > 1:
+        tools = replace(tools, train=train_on_cards(cards, job, check, tools.device))
     records = records_to_train(job)
     config = TrialConfig.model_validate(dict(job.config))
     if records or not config.full_ft:
@@ -54,11 +59,22 @@ def _pinned(job: TrialJob) -> dict[str, Any]:
     return {**job.config, "base_revision": job.config.get("base_revision") or revisions.get(base)}
 
 
-def refuse_several_cards(order: TrialOrder) -> None:
-    """Raises Refused for a trial that would leave all cards but one idle."""
-    cards = (order.gpu or "").partition(":")[2]
-    if order.full_weight and cards not in ("", "1"):
-        raise Refused(f"{order.directory}: training on {cards} cards in one container is not there yet; name one card")
+def train_on_cards(cards: int, job: TrialJob, check: Callable[[], None], device: str) -> Train:
+    """Training as `kev.train.run_training` does it, by a rank for each of the container's cards.
+
+    Without cards, as in the emulator, the ranks share the cores.
+    """
+    from kev.train.launch import train_on_ranks
+
+    def train(config: TrialConfig, _records: object, directory: Path, *, resume: bool, **_: object) -> None:
+        with tempfile.TemporaryDirectory(prefix="kev-plan-") as place:
+            plan = Path(place, "plan.json")
+            files.write_atomic(plan, files.dump_json([config.to_json()]))
+            arguments = ["--plan", str(plan), "--suite", str(job.suite.directory), "--root", str(job.root),
+                         "--out", str(directory), "--device", device, *(["--resume"] if resume else [])]  # fmt: skip
+            train_on_ranks(arguments, cards, job.root, check)
+
+    return train
 
 
 def read_model(

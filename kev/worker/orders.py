@@ -80,6 +80,11 @@ class TrialOrder(Order):
         return f"{self.study}/{trial_directory(self.index)}"
 
     @property
+    def cards(self) -> int:
+        """Of the container."""
+        return int((self.gpu or "").partition(":")[2] or 1)
+
+    @property
     def full_weight(self) -> bool:
         return self.config.get("full_ft") == 1
 

@@ -113,8 +113,6 @@ class _Trial:
         suite = open_suite(self.container.root / order.suite)
         transfer = open_suite(self.container.root / order.transfer) if order.transfer else None
         continued = (self.directory / "provenance.json").exists()
-        if not synthetic.is_synthetic(config.base):
-            models.refuse_several_cards(order)
         provenance = self._write_provenance(suite, config)
         what = "continuing" if continued else f"config={files.dump_json_line(order.config).decode().strip()}"
         self.show(f"[{order.label}] {order.gpu or 'cpu'} torch {provenance['torch']} {what}")
@@ -122,7 +120,9 @@ class _Trial:
             result = self._rehearse(config, suite, transfer, provenance)
         else:
             job = TrialJob(self.directory, order.config, suite, transfer, self.container.root)
-            result = models.train_and_score(job, provenance, self.lease.check, self.show, resume=continued)
+            result = models.train_and_score(
+                job, provenance, self.lease.check, self.show, resume=continued, cards=order.cards
+            )
         return {"label": order.label, "objective": result["objective"], "gates_passed": result["gates"]["passed"]}
 
     def _rehearse(

@@ -23,7 +23,7 @@ from kev.data import dates, levels, policies
 from kev.data.freeze import freeze
 from kev.data.suites import Ingredient, SuitePlan
 from kev.emulator import Emulator, Timings
-from kev.emulator.plan import Fault
+from kev.emulator.plan import ContainerEvent, Fault
 
 REPOSITORY = Path(__file__).parents[2]
 APP = "kev-night"
@@ -72,6 +72,9 @@ class EmulatorThread:
 
     def add(self, fault: Fault) -> None:
         self._loop.call_soon_threadsafe(self.plane.faults.add, fault)
+
+    def arm(self, event: ContainerEvent) -> None:
+        self._loop.call_soon_threadsafe(self.plane.terminator.arm, event)
 
     def clear(self) -> None:
         self._loop.call_soon_threadsafe(self.plane.faults.clear)

@@ -168,3 +168,13 @@ async def test_stopping_the_emulator_leaves_no_process(night: Night, pipe: Pipe)
 
     await night.plane.stop()
     assert len(pids) == 3 and not [pid for pid in pids if is_running(pid)]
+
+
+async def test_a_plan_can_let_the_time_of_a_call_run_out_at_a_line(begin: Begin, pipe: Pipe, tmp_path: Path) -> None:
+    night = await begin({"container": [{"function": "hold_politely", "event": "timeout", "at_log": "holding"}]})
+
+    with pytest.raises(modal.exception.FunctionTimeoutError):
+        await night.call("hold_politely", pipe.path, str(tmp_path / "log"))
+    await night.no_containers()
+    assert (tmp_path / "log").read_text().splitlines() == ["InputCancellation"]
+    assert [task.ended_by for task in night.plane.store.tasks.values()] == ["timeout"]

@@ -125,11 +125,6 @@ async def test_an_invalid_plan_is_refused_with_its_first_fault(
     assert words in await refusal(desk)
 
 
-async def test_a_model_on_several_cards_is_refused_before_anything_is_spent(desk: Desk) -> None:
-    desk.write_plan({**FULL, "base": "org/base"})
-    assert "training on 8 cards" in await refusal(desk, gpu="H200:8", budget=1000.0)
-
-
 async def test_a_partition_that_is_not_as_frozen_is_refused(desk: Desk) -> None:
     desk.write_plan(LORA)
     (desk.root / "evals/small-v1/calibration.jsonl").write_text("{}\n")

@@ -135,10 +135,17 @@ def test_a_model_trial_that_lost_its_lease_stops_and_fails_nothing(
     assert {point.step for point in read_step_metrics((bench.trial / "metrics.jsonl").read_bytes()).points} <= {1, 2, 3}
 
 
-def test_a_model_on_several_cards_is_refused_before_anything_is_trained(bench: Bench, config: dict[str, Any]) -> None:
-    answer = run(bench, bench.order(config, gpu="H200:8"))
-    assert "training on 8 cards" in answer.get("failed", "")
-    assert not (bench.trial / "checkpoint").exists()
+def test_a_model_is_trained_by_a_rank_for_each_card_and_scored_in_the_container(
+    bench: Bench, config: dict[str, Any]
+) -> None:
+    answer = run(bench, bench.order(config, gpu="H200:2"))
+    assert "objective" in answer, answer
+    metrics = load(bench.trial / "checkpoint/training_metrics.json")
+    assert (metrics["world_size"], metrics["optimizer_steps"]) == (2, 6)
+    points = read_step_metrics((bench.trial / "metrics.jsonl").read_bytes()).points
+    assert {point.rank for point in points} == {0, 1} and {point.step for point in points} == set(range(1, 7))
+    suite = load(bench.container.root / "evals/small-v1/manifest.json")
+    assert load(bench.trial / "checkpoint/training_config.json")["holdout"] == suite["holdout_sources"] != []
 
 
 def test_a_base_of_the_hub_is_fetched_once_at_its_revision_and_a_directory_never(
