@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 
 from kev.console import run
-from kev.session import close, refresh, report, show
+from kev.session import close, commit, refresh, report, show
 from kev.session import open as opening
 
 Command = Callable[[argparse.Namespace], int]
@@ -20,6 +20,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("refresh", "read the meter and print the sum", refresh.add_arguments, refresh.refresh_command),
         ("report", "what was spent, is pending, went wrong, came out, and comes next", report.add_arguments,
          report.report_command),
+        ("commit", "put its record into git, and push it", commit.add_arguments, commit.commit_command),
         ("close", "end the session, with its summary in the plan", close.add_arguments, close.close_command),
     ]  # fmt: skip
     for name, words, add_arguments, command in add:
