@@ -209,6 +209,26 @@ def link(path: Path, target: Path) -> None:
     path.symlink_to(target)
 
 
+def make_scratch(directory: Path) -> Path:
+    """A new private directory under `directory`, for what is put together before it is moved to its place."""
+    import tempfile
+
+    directory.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=".scratch-", dir=directory))
+
+
+def seal(source: Path, target: Path) -> None:
+    """Move a directory to `target` and take the right to write from everything in it. One already there stays."""
+    try:
+        move(source, target)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return
+    for path in target.rglob("*"):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+
 @contextmanager
 def open_log(path: Path) -> Iterator[int]:
     """A descriptor that appends to `path`, for the output of a process. What is there stays."""

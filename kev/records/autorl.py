@@ -1,4 +1,4 @@
-"""The files of a bench run: `run_meta.json`, the entries of `scores.json`, the rows of `results.csv`.
+"""The files of a bench run: `run_meta.json`, the entries of `scores.json`, the rows of `results.csv`, sealed copies.
 
 They are read from agents' workspaces and from other benches too, so reading is tolerant; `kev.autorl.scores` and
 `kev.autorl.results` read the files as a whole.
@@ -81,3 +81,13 @@ class ResultRow(StrictRecord):
     final_score: float | None = None
     final_baseline: float | None = None
     rules: Rules = "strict"
+
+
+class SealedManifest(StrictRecord):
+    """`manifest.json` beside the sealed copy of a submission: what was copied."""
+
+    sha256: str
+    """Of the lines `name:hash` of all files as they were submitted."""
+    files: dict[str, str]
+    left_out: list[str] = []
+    remarks: list[str] = []
