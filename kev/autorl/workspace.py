@@ -87,6 +87,11 @@ class Workspace:
         return self.directory / "scores.json"
 
     @property
+    def final(self) -> Path:
+        """A view, once the run is over: the verdict on hidden items."""
+        return self.directory / "final.json"
+
+    @property
     def run_log(self) -> Path:
         return self.directory / "run.log"
 
