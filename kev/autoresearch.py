@@ -1,5 +1,6 @@
-"""Looking across studies.
+"""Rounds one after the other, and looking across studies.
 
+python -m kev.autoresearch session SPEC [SPEC ...]                      rounds under one authorization, unattended
 python -m kev.autoresearch leaderboard                                  every trial with a result, ranked
 python -m kev.autoresearch compare --studies A,B --reference runs/S/T   trials against a reference
 python -m kev.autoresearch release-check --study NAME                   is any recipe ready to be proposed
@@ -20,14 +21,24 @@ from kev.text import visible
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line. Returns 0; an expected failure is printed as one line and gives 1."""
+    """The command line. Returns 0, or what a command says; an expected failure is printed as one line and gives 1."""
     options = _parser().parse_args(arguments)
     try:
-        options.command(options)
+        return int(options.command(options) or 0)
     except (KevError, OSError) as error:
         print(visible(str(error)), file=sys.stderr)
         return 1
-    return 0
+
+
+def run_session(options: argparse.Namespace) -> int:
+    """Run rounds under the authorization of a session; 0 if all are done, 3 if any was blocked or not begun."""
+    # The engine and its provider, which the rest of this command does without.
+    from kev.session.unattended import run_unattended
+
+    outcome = run_unattended(options)
+    if options.json:
+        _print_json(outcome.to_json())
+    return 0 if not (outcome.blocked or outcome.stopped) else 3
 
 
 def show_leaderboard(options: argparse.Namespace) -> None:
@@ -128,6 +139,14 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=command)
         return sub
 
+    session = add("session", run_session, "run registered rounds, one after the other, under one authorization")
+    session.add_argument("specs", nargs="+", type=Path, metavar="SPEC", help="experiments/rounds/r<N>.json")
+    session.add_argument("--session", metavar="NAME", help="the session that pays, where several are open")
+    session.add_argument("--spend-start", type=float, metavar="USD", help="the meter when the session began")
+    session.add_argument("--spend-cap", type=float, metavar="USD", help="its authorization; opens it if none is open")
+    session.add_argument("--stagger", type=float, default=60.0, metavar="S", help="seconds between starts (60)")
+    session.add_argument("--interval", type=float, default=120.0, metavar="S", help="seconds between passes (120)")
+    session.add_argument("--dry-run", action="store_true", help="say what each round would cost; launch nothing")
     add("leaderboard", show_leaderboard, "rank every trial that has a result")
     compare = add("compare", show_comparison, "compare trials with a reference on its transfer rows")
     compare.add_argument("--studies", required=True, metavar="A,B", help="studies whose trials are compared")
