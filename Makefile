@@ -16,8 +16,9 @@ export TOKENIZERS_PARALLELISM = false
 
 .PHONY: demo demo-train test check format soak look clean
 
-demo: $(VENV)/.base
-	@$(RUN)/kevtui demo
+# FAST=1 plays a smaller round, in under two minutes.
+demo: $(VENV)/.demo
+	@$(RUN)/kevtui demo $(if $(FAST),--fast)
 
 demo-train: $(VENV)/.train
 	@$(RUN)/python scripts/demo_train.py
@@ -55,6 +56,10 @@ $(VENV)/.base: $(VENV)/.venv pyproject.toml constraints.txt
 $(VENV)/.torch: $(VENV)/.venv constraints.txt
 	$(RUN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
 	@touch $@
+
+$(VENV)/.demo: $(VENV)/.torch pyproject.toml constraints.txt
+	$(PIP) -c constraints.txt -e '.[train,modal]'
+	@touch $@ $(VENV)/.base
 
 $(VENV)/.train: $(VENV)/.torch pyproject.toml constraints.txt
 	$(PIP) -c constraints.txt -e '.[train]'

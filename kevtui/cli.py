@@ -126,10 +126,11 @@ def build_parser() -> argparse.ArgumentParser:
     _add_screen_options(session)
 
     demo = commands.add_parser(
-        "demo", help="watch a made-up sample session grow", epilog=EPILOG, formatter_class=_formatter
+        "demo", help="watch a real round of tiny models on an emulator", epilog=EPILOG, formatter_class=_formatter
     )
-    demo.add_argument("--root", type=Path, metavar="DIR", help="grow it in this new or empty folder, and keep it")
-    demo.add_argument("--fast", action="store_true", help="four times as fast")
+    demo.add_argument("--root", type=Path, metavar="DIR", help="play it in this new or empty folder, and keep it")
+    demo.add_argument("--fast", action="store_true", help="a smaller round, in under two minutes")
+    demo.add_argument("--sample", action="store_true", help="a made-up session instead, for which nothing is installed")
     _add_screen_options(demo)
 
     act = commands.add_parser(

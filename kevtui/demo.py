@@ -1,10 +1,11 @@
-"""`kevtui demo`: a sample session grows in a process of its own while the dashboard, or the lines, watch it.
+"""`kevtui demo`: a real round of tiny models on an emulator of this machine, and the dashboard over it.
 
-The viewer is never in the process that it watches. Closing the writer's input is what ends it, so it ends however the
-viewer ends, and takes the temporary folder with it.
+The round is played by `python -m kev.demo`, a process of its own that holds the emulator and the watcher. Closing its
+input is what ends it, so it ends however the viewer ends; and its own warden ends what it would leave if it is killed.
 """
 
 import argparse
+import json
 import os
 import select
 import subprocess
@@ -16,7 +17,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from kev import files
 from kev.errors import KevError, UsageError
 from kevtui import exit_codes
 from kevtui.headless.output import Output, complain
@@ -25,108 +25,135 @@ from kevtui.session_command import dashboard, no_screen, open_observer
 if TYPE_CHECKING:
     from kevtui.observe.target import Target
 
-SECONDS: Final = {"screen": 3.0, "lines": 1.0, "fast": 0.22}
-"""Real seconds per second of the story, which lasts some 50: a person wants to look around, a script to go on."""
+ROUND: Final = "r40"
+FIRST_FILES_S: Final = 90.0
+"""More than a loaded machine needs until the round is registered and the emulator answers."""
 
-FIRST_FILES_S: Final = 20.0
-"""More than a loaded machine needs until the sample session has registered its round."""
+LEAVE_S: Final = 30.0
+"""Processes are killed in a moment; a folder of some hundred megabytes takes longer to remove."""
 
 
 def demo(arguments: argparse.Namespace) -> int:
-    """Play and watch the sample session; the exit status."""
+    """Play and watch the demo; the exit status."""
+    if arguments.sample:
+        from kevtui.sample_demo import demo as sample
+
+        return sample(arguments)
     output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
     why = no_screen(output)
-    stretch = SECONDS["fast" if arguments.fast else "lines" if why else "screen"]
-    with _folder(arguments.root) as root, Writer(root, stretch, temporary=arguments.root is None) as writer:
-        writer.await_first_files(root / "runs" / "sample-state.json")
+    complain("preparing: an emulator, a registered round, a session of simulated money")
+    with _folder(arguments.root) as root, Player(root, fast=arguments.fast, temporary=arguments.root is None) as player:
+        # The actions of the dashboard must meet the emulator, and not a provider that this environment names.
+        os.environ.update(player.await_environment())
         from kevtui.observe.target import resolve
 
-        arguments.leases = root / "volumes" / "kev-leases"
-        arguments.poll = False
-        target = resolve("r7", root=root, cwd=root)
-        if not why:
-            return dashboard(target, arguments)
-        complain(f"{why}: printing changes until the sample session is over")
-        return _lines(target, arguments, output, writer)
+        work = root / "work"
+        arguments.leases, arguments.poll = None, False
+        target = resolve(ROUND, root=work, cwd=work)
+        if why:
+            complain(f"{why}: printing changes until there is a candidate")
+            return _lines(target, arguments, output, player)
+        status = dashboard(target, arguments)
+    if arguments.root is not None:
+        complain(f"{root} is kept; `kevtui session {ROUND} --root {root / 'work'}` shows it again")
+    return status
 
 
-def _lines(target: "Target", arguments: argparse.Namespace, output: Output, writer: "Writer") -> int:
+def _lines(target: "Target", arguments: argparse.Namespace, output: Output, player: "Player") -> int:
     from kev.clock import SystemClock
     from kevtui.headless.plain import follow
 
     observer = open_observer(target, arguments)
     try:
-        follow(observer, output, SystemClock(), over=writer.is_over)
+        follow(observer, output, SystemClock(), over=player.is_over)
     finally:
         observer.close()
+    if player.confirm is None:
+        return exit_codes.NOTHING
+    output.write(f"what a person would do next: {player.confirm}\n")
     return exit_codes.FINE
 
 
 @contextmanager
 def _folder(root: Path | None) -> Iterator[Path]:
-    """The folder that the sample session grows in: `root`, which is kept, or a temporary one, which is not."""
+    """The folder of the demo: `root`, which is kept, or a temporary one, which is removed by who plays there."""
     if root is None:
         try:
-            temporary = Path(tempfile.mkdtemp(prefix="kevtui-sample-"))
+            yield Path(tempfile.mkdtemp(prefix="kev-demo-")).resolve()
         except OSError as error:
             raise KevError(f"no temporary folder can be made: {error.strerror}; name a new one with --root") from None
-        try:
-            yield temporary
-        finally:
-            files.remove_tree(temporary)
         return
     try:
         if any(root.iterdir()):
-            raise UsageError(f"{root} is not empty; name a new folder, so that nothing mixes with the sample")
+            raise UsageError(f"{root} is not empty; name a new folder, so that nothing mixes with the demo")
     except FileNotFoundError:
         pass
     except OSError as error:
         raise UsageError(f"{root}: {error.strerror}; name a new or empty folder") from None
-    yield root.absolute()
+    yield root.resolve()
 
 
-class Writer:
-    """The process that plays the sample session into `root`; ended by the end of the `with` block."""
+class Player:
+    """The process that plays the demo in `root`; ended by the end of the `with` block."""
 
-    def __init__(self, root: Path, stretch: float, *, temporary: bool) -> None:
-        command = [sys.executable, "-m", "kevtui.sample", str(root), "--stretch", str(stretch), "--attended"]
+    def __init__(self, root: Path, *, fast: bool, temporary: bool) -> None:
+        command = [sys.executable, "-m", "kev.demo", str(root), "--attended"]
+        command += ["--fast"] if fast else []
+        command += ["--temporary"] if temporary else []
         self._process = subprocess.Popen(
-            command + (["--temporary"] if temporary else []),
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # Ctrl-C is for the viewer; the writer then sees its input close.
+            # Ctrl-C is for the viewer; the player then sees its input close.
             start_new_session=True,
         )
-        self._last_word = b""
+        self._unread = b""
+        self._environment: dict[str, str] = {}
+        self.confirm: str | None = None
+        """The command that decides the stage, once there is something to decide."""
+        self._over = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         try:
-            self._process.communicate(timeout=5.0)
+            self._process.communicate(timeout=LEAVE_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self._process.kill()  # its warden does the rest
             self._process.communicate()
 
     def is_over(self, timeout_s: float = 0.0) -> bool:
-        """Whether the session is over, waiting up to `timeout_s` for it. Raises KevError if it broke off."""
-        output, errors = self._process.stdout, self._process.stderr
-        if output is None or errors is None or self._last_word:
-            return True
-        readable, _, _ = select.select([output], [], [], timeout_s)
-        if not readable:
-            return False
-        self._last_word = output.readline().strip()
-        if self._last_word != b"over":
-            last = errors.read().decode(errors="replace").strip().splitlines() or ["no reason given"]
-            raise KevError(f"the sample session broke off: {last[-1]}")
-        return True
+        """Whether a person is wanted now, waiting up to `timeout_s` for it. Raises KevError if the demo broke off."""
+        if not self._over:
+            self._read(timeout_s)
+        return self._over
 
-    def await_first_files(self, state: Path) -> None:
-        """Return once `state` is there. Raises KevError if the session does not begin."""
+    def await_environment(self) -> dict[str, str]:
+        """The environment in which the emulator is met, once the round is registered. Raises KevError."""
         until = time.monotonic() + FIRST_FILES_S
-        while not state.exists() and not self.is_over(0.02):
+        while not self._environment and not self._over:
             if time.monotonic() > until:
-                raise KevError(f"the sample session did not begin within {FIRST_FILES_S:.0f} s; try again later")
+                raise KevError(f"the demo did not begin within {FIRST_FILES_S:.0f} s; try again later")
+            self._read(0.1)
+        return self._environment
+
+    def _read(self, timeout_s: float) -> None:
+        output, errors = self._process.stdout, self._process.stderr
+        assert output is not None and errors is not None
+        if not select.select([output], [], [], timeout_s)[0]:
+            return
+        piece = os.read(output.fileno(), 65_536)
+        if not piece:
+            last = errors.read().decode(errors="replace").strip().splitlines() or ["no reason given"]
+            raise KevError(f"the demo broke off: {last[-1]}")
+        *lines, self._unread = (self._unread + piece).split(b"\n")
+        for line in lines:
+            said = json.loads(line)
+            if said["phase"] == "environment":
+                self._environment = json.loads(said["text"])
+            elif said["phase"] == "confirm":
+                self.confirm, self._over = said["text"], True
+            elif said["phase"] == "over":
+                self._over = True

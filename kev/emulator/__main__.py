@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import logging
+import os
 import shlex
 import signal
 import sys
@@ -23,6 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     up.add_argument("--host", default="127.0.0.1", help="loopback address to listen on (%(default)s)")
     up.add_argument("--faults", type=Path, help="fault plan (TOML)")
     up.add_argument("--print-env", action="store_true", help="print the environment and nothing else")
+    up.add_argument("--attended", action="store_true", help="end when standard input does, with whoever holds it")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     try:
@@ -34,8 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 async def serve(options: argparse.Namespace) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP."""
+    """Serve until SIGINT, SIGTERM or SIGHUP, or the end of an attended input."""
     stop = asyncio.Event()
+    if options.attended:
+        _stop_with_input(stop)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with emulator.Emulator(options.root, port=options.port, host=options.host, faults=options.faults) as plane:
@@ -45,6 +49,17 @@ async def serve(options: argparse.Namespace) -> None:
             print(f"# serving on {plane.url}, state in {plane.root}; money is simulated; stop with Ctrl-C")
         sys.stdout.flush()
         await stop.wait()
+
+
+def _stop_with_input(stop: asyncio.Event) -> None:
+    loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
+
+    def readable() -> None:
+        if not os.read(descriptor, 4096):
+            loop.remove_reader(descriptor)
+            stop.set()
+
+    loop.add_reader(descriptor, readable)
 
 
 if __name__ == "__main__":

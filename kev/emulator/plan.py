@@ -26,9 +26,9 @@ Kind = Literal["unavailable", "throttle", "refuse", "lost-reply", "hang", "slow"
 """
 
 
-Event = Literal["preempt", "crash", "oom", "stop", "timeout"]
+Event = Literal["preempt", "crash", "oom", "stop", "timeout", "slow"]
 """What can happen to a container: SIGINT and a new container; a sudden end; the same for lack of memory; SIGTERM; the
-time-out of what it works on, early."""
+time-out of what it works on, early; a machine that is a fiftieth as fast from then on."""
 
 
 class _Part(BaseModel):

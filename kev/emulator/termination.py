@@ -1,4 +1,4 @@
-"""Every way in which a container is ended from outside: time-outs, stops, preemption, crashes, lack of memory."""
+"""What is done to a container from outside: time-outs, stops, preemption, crashes, lack of memory, slowness."""
 
 import asyncio
 import signal
@@ -8,6 +8,12 @@ from fnmatch import fnmatchcase
 from kev.emulator.container import Container
 from kev.emulator.plan import ENDLESS, ContainerEvent, Event
 from kev.emulator.timings import Timings
+
+SLOW_RUNS_S, SLOW_RESTS_S = 0.02, 0.98
+"""A slow container runs this long, is stopped for that long, and so on until it is ended."""
+
+SLOW = "slow"
+"""In the place of an input's id: the timers of a container's slowness."""
 
 
 class _ArmedEvent:
@@ -59,6 +65,7 @@ class Terminator:
     def time_out(self, container: Container) -> None:
         """SIGUSR1 raises in the function; SIGINT and SIGKILL follow for those who swallow it."""
         container.end("timeout")
+        self._let_run(container)
         container.signal(signal.SIGUSR1)
         self._later(container, self._timings.interrupt_after, container.signal, signal.SIGINT)
         self._later(container, self._timings.kill_after, container.signal, signal.SIGKILL)
@@ -66,11 +73,13 @@ class Terminator:
     def preempt(self, container: Container, why: str = "preempted") -> None:
         """SIGINT, then SIGKILL; the call goes to another container."""
         container.end(why)
+        self._let_run(container)
         container.signal(signal.SIGINT)
         self._later(container, self._timings.interrupt_after, container.signal, signal.SIGKILL)
 
     def stop(self, container: Container, why: str) -> None:
         container.end(why)
+        self._let_run(container)
         container.signal(signal.SIGTERM)
         self._later(container, self._timings.stop_grace, container.signal, signal.SIGKILL)
 
@@ -109,6 +118,25 @@ class Terminator:
             case "timeout":
                 for key in [key for key in self._time_outs if key[0] == container.task.id]:
                     self._time_outs.pop(key)()
+            case "slow":
+                self._rest(container)
+
+    def _rest(self, container: Container) -> None:
+        self._timers.pop((container.task.id, SLOW), None)
+        if not container.ending:
+            container.signal(signal.SIGSTOP)
+            self._later(container, SLOW_RESTS_S, self._run, container, input_id=SLOW)
+
+    def _run(self, container: Container) -> None:
+        self._timers.pop((container.task.id, SLOW), None)
+        container.signal(signal.SIGCONT)
+        self._later(container, SLOW_RUNS_S, self._rest, container, input_id=SLOW)
+
+    def _let_run(self, container: Container) -> None:
+        """A stopped program would not take the signals that follow."""
+        if (container.task.id, SLOW) in self._timers:
+            self.unwatch(container, SLOW)
+            container.signal(signal.SIGCONT)
 
     def _later(
         self, container: Container, seconds: float, action: Callable[..., None], *arguments: object, input_id: str = ""

@@ -102,8 +102,9 @@ def _remarks(comparison: Mapping[str, Any]) -> list[Text]:
     if temperature is not None:
         kind = comparison.get("temperature_source", {}).get("kind", "")
         bounds = f" [{interval['lower']:.3f}, {interval['upper']:.3f}]" if interval else ""
-        parent = comparison["parent_temperature"]
-        out.append(Text(f"T {temperature:.3f}{bounds} from {kind}; parent T {parent:.3f}"))
+        parent = comparison.get("parent_temperature")  # absent where rows of the parent are
+        theirs = f"{parent:.3f}" if parent is not None else "not known"
+        out.append(Text(f"T {temperature:.3f}{bounds} from {kind}; parent T {theirs}"))
         if comparison.get("temperature_source", {}).get("training_corpus"):
             out.append(_warning("T was fitted on rows of a suite that the arm was trained on"))
     out += [Text(visible(line)) for line in _length_lines(comparison)]

@@ -133,11 +133,21 @@ def _round(path: Path, root: Path) -> Target:
     if not isinstance(number, int):
         number = int(match.group(1)) if match else None
     studies = value.get("studies")
-    state = find_session_of(root, studies) if isinstance(studies, dict) else None
+    state = _opened_for(path, root) or (find_session_of(root, studies) if isinstance(studies, dict) else None)
     session = _session_name(state) if state else None
     name = f"r{number}" if number is not None else path.stem
     title = f"{name} · {session}" if session else name
     return Target(root=root, title=title, spec=path, state=state, session=session, round=number)
+
+
+def _opened_for(spec: Path, root: Path) -> Path | None:
+    """The one session that was opened for a round, which need not have launched anything yet."""
+    opened = []
+    for state in _states(root).values():
+        rounds = _peek(state).get("rounds")
+        named = [root / each for each in rounds if isinstance(each, str)] if isinstance(rounds, list) else []
+        opened += [state] if spec in named else []
+    return opened[0] if len(opened) == 1 else None
 
 
 def _session(path: Path, root: Path) -> Target:

@@ -103,3 +103,11 @@ def test_rates_are_per_cent_and_scores_are_not() -> None:
     assert format_figure(0.1234, "coverage_at_5pct_error") == "12.3 %"
     assert format_figure(-0.0005, "brier", signed=True) == "-0.001"
     assert format_figure(None, "acc") == "not known"
+
+
+def test_an_arm_without_rows_of_its_parent_still_has_its_own_temperature_shown() -> None:
+    arm = {key: value for key, value in comparison().items() if key not in ("parent_temperature", "panels")}
+    arm |= {"missing": ["parent:runs/p4-hard"], "complete": False, "passed": None}
+    lines = printed(readout(**{"4b_a": arm}))
+    assert line_of(lines, "T 1.250").endswith("parent T not known")
+    assert "missing: parent:runs/p4-hard" in lines

@@ -42,6 +42,14 @@ def test_a_round_takes_the_money_of_the_one_session_that_lists_its_studies(root:
     assert (target.session, target.title) == ("dusk", "r41 · dusk")
 
 
+def test_a_round_takes_the_money_of_the_session_that_was_opened_for_it_before_anything_is_launched(root: Path) -> None:
+    opened = {"session": "night", "studies": {}, "rounds": ["experiments/rounds/r27.json"]}
+    (root / "runs" / "night-state.json").write_text(json.dumps(opened))
+    assert resolve("r27", root=root, cwd=root).session == "night"
+    (root / "runs" / "noon-state.json").write_text(json.dumps({**opened, "session": "noon"}))
+    assert resolve("r27", root=root, cwd=root).session is None, "which of two pays cannot be guessed"
+
+
 @pytest.mark.parametrize("argument", [".", "runs", "experiments"])
 def test_a_folder_means_everything_in_its_checkout(root: Path, argument: str) -> None:
     target = resolve(argument, root=None, cwd=root)

@@ -1,4 +1,4 @@
-"""The demo shows, ends, and leaves nothing behind, however its viewer ends."""
+"""The sample session shows, ends, and leaves nothing behind, however its viewer ends."""
 
 import os
 import pty
@@ -16,7 +16,7 @@ from kev.clock import SystemClock
 from kevtui import exit_codes
 
 REPOSITORY = Path(__file__).parents[2]
-DEMO = [sys.executable, "-m", "kevtui", "demo", "--fast"]
+DEMO = [sys.executable, "-m", "kevtui", "demo", "--sample", "--fast"]
 
 
 def environment(temporary: Path) -> dict[str, str]:
