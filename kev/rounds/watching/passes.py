@@ -19,6 +19,7 @@ from kev.rounds.resume import continue_trial, look_at_lease
 from kev.rounds.specs import LoadedSpec
 from kev.rounds.watching import decide, progress
 from kev.rounds.watching.arms import Arms
+from kev.rounds.watching.follow import Follower
 from kev.rounds.watching.pending import Abandon, Adopt, settle_pending
 from kev.rounds.watching.sweep import orphans, unknown_calls
 
@@ -71,6 +72,7 @@ class Watch:
 
     def __post_init__(self) -> None:
         self.arms = Arms(self.engine, self.loaded)
+        self.follower = Follower(self.engine)
 
     def units(self) -> list[Unit]:
         """The units of the round, and what asking for sources left behind."""
@@ -99,6 +101,7 @@ class Watch:
                 await self._step(unit, may_start=mode.mode == "running")
         if mode.mode == "running":
             await self.arms.launch(self)
+        await self.follower.follow(self.units())
         await self._project()
 
     # ------------------------------------------------------------------------------------------------ asking

@@ -225,8 +225,8 @@ class FakeCompute:
     async def listdir(self, volume: str, path: str, *, recursive: bool = False) -> list[Entry]:
         await self._at("listdir")
         prefix = path.strip("/") + "/"
-        found = [name for name in self.committed() if name.startswith(prefix)]
-        return [Entry(name, EntryKind.FILE, 1, 0) for name in found]
+        found = {name: data for name, data in self.committed().items() if name.startswith(prefix)}
+        return [Entry(name, EntryKind.FILE, len(data), 0) for name, data in found.items()]
 
     async def read(self, volume: str, path: str, *, limit: int) -> bytes | None:
         await self._at("read")
