@@ -67,8 +67,13 @@ def _selection(given: argparse.Namespace) -> Selection:
 
 def _predictor(given: argparse.Namespace, selection: Selection) -> tuple[Predictor, Purse | None]:
     if given.remote is None:
-        from kev.predictors.checkpoint import CheckpointScorer
         from kev.predictors.local import LocalPredictor
+
+        if given.backend == "vllm":
+            from kev.predictors.vllm import open_vllm
+
+            return LocalPredictor(open_vllm(given.run, manifest=selection.manifest), batch=given.batch), None
+        from kev.predictors.checkpoint import CheckpointScorer
 
         scorer = CheckpointScorer(given.run, manifest=selection.manifest, device=given.device)
         return LocalPredictor(scorer, batch=given.batch), None
@@ -97,6 +102,8 @@ def _parser() -> argparse.ArgumentParser:
                         help="the partition (development)")  # fmt: skip
     parser.add_argument("--allow-test", action="store_true", help="read the test partition instead")
     parser.add_argument("--device", choices=("cpu", "mps", "cuda"), help="where to compute (the best there is)")
+    parser.add_argument("--backend", choices=("torch", "vllm"), default="torch",
+                        help="what runs the backbone: torch exactly, vLLM faster on a GPU (torch)")  # fmt: skip
     parser.add_argument("--batch", type=_count, default=32, metavar="N", help="records in one pass (32)")
     parser.add_argument("--date_facts", "--date-facts", action="store_true",
                         help="add a note to each state: how far apart its dates are")  # fmt: skip
@@ -121,6 +128,8 @@ def _check_options(given: argparse.Namespace) -> str | None:
         return "--split and --allow-test belong to --suite"
     if given.remote is None and (given.price or given.budget or given.max_calls):
         return "--price, --budget and --max-calls belong to --remote"
+    if given.backend == "vllm" and (given.remote is not None or given.device not in (None, "cuda")):
+        return "--backend vllm belongs to --run, on a GPU"
     return None
 
 

@@ -4,6 +4,7 @@ prediction     requests, answers, refusals, and what a predictor is
 distribution   whether returned numbers are a distribution at all
 local          a predictor around a scorer on this machine
 checkpoint     the scorer that is a checkpoint of the decision model; torch is loaded here only
+vllm           the same checkpoint with vLLM for its backbone; imported where it is asked for only
 remote         a System One endpoint over HTTP
 retries        which answers of an endpoint are worth another try, and when
 pace           how many calls may be under way at once, for endpoints that take one at a time

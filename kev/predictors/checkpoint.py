@@ -55,6 +55,7 @@ class CheckpointScorer:
         dtype: str | None = None,
         temperature: float | None = None,
         serving: bool = False,
+        merge: bool | None = None,
     ) -> None:
         try:
             import torch
@@ -72,6 +73,7 @@ class CheckpointScorer:
         self.model: DecisionModel = load_checkpoint(
             run,
             dtype=dtype,
+            merge=merge,
             temperature=temperature,
             context=SERVING if serving else Context.from_manifest(manifest or {}),
             device=self.device,
