@@ -1,13 +1,15 @@
 """What a training step costs, and whether the estimate of its memory holds.
 
-    OMP_NUM_THREADS=1 python benchmarks/train.py [--hidden N] [--layers N] [--steps N]
+    OMP_NUM_THREADS=1 python benchmarks/train.py [--only speed | --only memory] [--steps N]
 
 Three loops train the same tiny model (LoRA, fp32, on the CPU) on the same records with the same batch, one after
 another in this process, in turns: ours as users run it, logs and augmentation included; a plain loop of transformers,
 peft and torch, one padded row a question, with everything encoded beforehand; and the plain loop with one question a
-pass. Times are CPU seconds, which other programs on the machine do not lengthen. Memory is measured in a process of its
-own, as the growth of its resident size, with an allocator that gives large blocks back: the usual one keeps what was
-freed in pieces too small for the next tensor, and holds a third to a half more. Prints Markdown.
+pass. Times are CPU
+seconds, which other programs on the machine do not lengthen by making it wait (they still share its caches). Memory is
+measured in a process for each run, as the growth of its resident size, with an allocator that gives blocks above 64 KiB
+back: the usual one keeps what was freed in pieces too small for the next tensor, and holds a third to a half more.
+Prints Markdown.
 """
 
 import argparse
@@ -38,7 +40,7 @@ from kev.data.record import DataRecord
 from kev.model.batch import collate
 from kev.model.context import Context
 from kev.model.encoding import Encoding
-from kev.model.loading import new_model
+from kev.model.loading import load_checkpoint, new_model
 from kev.model.settings import Settings
 from kev.model.tiny_base import make_tiny_base
 from kev.suite import open_suite
@@ -175,36 +177,79 @@ def speed(base: Path, steps: int, scratch: Path) -> list[str]:
     return lines
 
 
+def reading_speed(base: Path, scratch: Path) -> str:
+    """Evaluation of a checkpoint, encoding included, in CPU seconds."""
+    config = {"base": str(base), "lora": 16, "batch": BATCH, "accum": ACCUM, "max_steps": 1}
+    options = TrainingOptions(threads=1, echo=False, save_every_minutes=0.0)
+    report = run_training(config, workloads(4)[0].records, scratch / "read", options=options)
+    model = load_checkpoint(report.checkpoint)
+    partition = open_suite(Path("evals/decision-v1")).read_partition("train")
+    records = [DataRecord.model_validate(record) for record in partition[:400]]
+    found = []
+    for _ in range(TURNS):
+        began = time.process_time()
+        model.score([model.encoder.encode_record(record) for record in records])
+        found.append(time.process_time() - began)
+    return f"Evaluation: {len(records) / statistics.median(found):.0f} records/s of CPU time, encoding included."
+
+
+FULL = {"full_ft": 1, "weights_dtype": "bf16", "snapshot_fractions": "none"}
+SHAPES: dict[str, dict[str, Any]] = {
+    "adapter, 8 records of 450 tokens": {"batch": 8},
+    "adapter, the same, checkpointing": {"batch": 8, "checkpointing": 1},
+    "adapter, 16 of 450": {"batch": 16},
+    "adapter, 2 of 1,700": {"batch": 2, "words": 220, "layers": 3, "hidden": 128},
+    "adapter, 32 of 170": {"batch": 32, "words": 20, "layers": 3, "hidden": 128},
+    "full weights, 8 of 450": {"batch": 8, **FULL},
+    "full weights, the same, checkpointing": {"batch": 8, "checkpointing": 1, **FULL},
+    "full weights, 2 x 8 of 450": {"batch": 8, "accum": 2, **FULL},
+    "full weights, d 512, 1 of 70": {"batch": 1, "hidden": 512, "words": 5, **FULL},
+}
+"""Runs whose memory is measured: what a plan sets, and the base and the records it is set for."""
+
+ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_MMAP_MAX_": "1000000"}
+
+
 def memory_table() -> list[str]:
-    """Estimate and measurement of a few runs, each in a process of its own."""
-    lines = ["| run | estimate, MiB | measured, MiB | estimate / measured |", "|---|---:|---:|---:|"]
-    for name, change in (
-        ("batch 8, 512 tokens", {"batch": 8}),
-        ("the same, checkpointing", {"batch": 8, "checkpointing": 1}),
-        ("batch 16, 512 tokens", {"batch": 16}),
-    ):
-        command = [sys.executable, __file__, "--memory", json.dumps(change)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=True, env=os.environ | {"MALLOC_MMAP_THRESHOLD_": "1048576"}
-        )
-        estimated, measured = json.loads(done.stdout.splitlines()[-1])
-        lines.append(f"| {name} | {estimated / 2**20:.0f} | {measured / 2**20:.0f} | {estimated / measured:.2f} |")
+    """Estimate and measurement of runs of several shapes, each in a process of its own."""
+    lines = [
+        "| run | loaded, MiB | estimate beyond it, MiB | measured, MiB | estimate / measured |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name, shape in SHAPES.items():
+        command = [sys.executable, __file__, "--memory-of", json.dumps(shape)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | ALLOCATOR)
+        loaded, estimated, measured = (value / 2**20 for value in json.loads(done.stdout.splitlines()[-1]))
+        lines.append(f"| {name} | {loaded:.0f} | {estimated:.0f} | {measured:.0f} | {estimated / measured:.2f} |")
     return lines
 
 
-def measure_memory(change: dict[str, Any], scratch: Path) -> tuple[int, int]:
-    """Estimated and measured bytes of a run on long states; everything that loads once has been loaded before."""
-    base = make_tiny_base(scratch / "base", hidden=256, layers=6)
+def measure_memory(shape: dict[str, Any], scratch: Path) -> tuple[int, int, int]:
+    """Bytes of a run's weights and masters, and what is estimated and measured beyond them, over four steps.
+
+    The process is measured from its first step on, when libraries, weights and masters are there and the estimate's
+    own passes are gone, to the end of the last but one, before anything is saved.
+    """
+    size = {"hidden": 256, "layers": 6, "words": 60, **shape}
+    base = make_tiny_base(scratch / "base", hidden=size.pop("hidden"), layers=size.pop("layers"))
     record = open_suite(Path("evals/decision-v1")).read_partition("train")[0]
-    long = {**record, "state": " ".join(f"item {number} of the list" for number in range(60))}
+    long = {**record, "state": " ".join(f"item {number} of the list" for number in range(size.pop("words")))}
     records = [{**long, "_meta": {"id": f"long/{n}", "source": "long", "group_id": f"long/{n}"}} for n in range(64)]
-    config = {"base": str(base), "lora": 16, "accum": 2, "lr": 1e-4, "max_state": 1000, "max_steps": 2}
-    options = TrainingOptions(threads=1, echo=False, save_every_minutes=0.0)
-    run_training({**config, "batch": 1, "max_steps": 1}, records[:2], scratch / "warm", options=options)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
-    before = _status("VmRSS")
-    report = run_training({**config, **change}, records, scratch / "run", options=options)
-    return report.estimated_bytes or 0, _status("VmHWM") - before
+    moments: list[tuple[int, int]] = []
+
+    def watch() -> None:
+        moments.append((_status("VmRSS"), _status("VmHWM")))
+        if len(moments) == 1:
+            Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
+
+    options = TrainingOptions(threads=1, echo=False, save_every_minutes=0.0, before_step=watch)
+    config = {"base": str(base), "lora": 16, "accum": 1, "lr": 1e-4, "max_state": 2000, "max_steps": 4, **size}
+    if config.get("full_ft"):
+        del config["lora"]
+    report = run_training(config, records, scratch / "run", options=options)
+    assert report.estimate is not None
+    loaded = report.estimate.loaded
+    return loaded, report.estimate.total - loaded, moments[-1][1] - moments[0][0]
 
 
 def _status(key: str) -> int:
@@ -213,23 +258,28 @@ def _status(key: str) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hidden", type=int, default=128)
     parser.add_argument("--layers", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=25)
-    parser.add_argument("--memory", help=argparse.SUPPRESS)
+    parser.add_argument("--steps", type=int, default=30, help="optimizer steps of each run (%(default)s)")
+    parser.add_argument("--only", choices=("speed", "memory"), help="one of the two tables")
+    parser.add_argument("--memory-of", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        if chosen.memory is not None:
-            print(json.dumps(measure_memory(json.loads(chosen.memory), scratch)))
+        if chosen.memory_of is not None:
+            print(json.dumps(measure_memory(json.loads(chosen.memory_of), scratch)))
             return 0
-        base = make_tiny_base(scratch / "base", hidden=chosen.hidden, layers=chosen.layers)
-        print(f"Tiny base of {chosen.layers} layers, d {chosen.hidden}; batch {BATCH}, 1 thread, torch "
-              f"{torch.__version__}; median of {TURNS} turns.\n")  # fmt: skip
-        print("\n".join(speed(base, chosen.steps, scratch)), end="\n\n")
-        print("\n".join(memory_table()))
+        print(f"torch {torch.__version__}, 1 thread, load {os.getloadavg()[0]:.1f} at the start.\n")
+        if chosen.only != "memory":
+            base = make_tiny_base(scratch / "base", hidden=chosen.hidden, layers=chosen.layers)
+            print(f"Tiny base of {chosen.layers} layers, d {chosen.hidden}; adapter of rank 16, batch {BATCH}; "
+                  f"median of {TURNS} turns of {chosen.steps} steps.\n")  # fmt: skip
+            print("\n".join(speed(base, chosen.steps, scratch)), end="\n\n", flush=True)
+            print(reading_speed(base, scratch), end="\n\n", flush=True)
+        if chosen.only != "speed":
+            print("\n".join(memory_table()))
     return 0
 
 

@@ -12,7 +12,7 @@ import resource
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,23 +34,38 @@ class MemoryEstimate:
 
     weights: int
     gradients: int
-    optimizer: int
-    """Moments, and masters where they are copies."""
+    """In the type of the parameters, as a pass leaves them."""
+    moments: int
+    masters: int
+    """fp32 copies of weights that are kept in fewer bits."""
     largest_pass: int | None
     """Beyond the above; None where it could not be measured."""
+    step_gradients: int = 0
+    """In fp32, as the optimizer takes them: in place of `gradients`, and when no pass is under way."""
+
+    @property
+    def optimizer(self) -> int:
+        """What the optimizer keeps from step to step."""
+        return self.masters + self.moments
+
+    @property
+    def loaded(self) -> int:
+        """What is there before the first step."""
+        return self.weights + self.masters
 
     @property
     def total(self) -> int:
-        return self.weights + self.gradients + self.optimizer + (self.largest_pass or 0)
+        """The most at one time: in the largest pass, or in the optimizer's step where that needs more."""
+        return self.weights + self.optimizer + max(self.gradients + (self.largest_pass or 0), self.step_gradients)
 
     def describe(self) -> str:
         """The estimate in words, for the log."""
         if self.largest_pass is None:
             return f"{_mib(self.total)} a rank, without its passes (they are not estimated for several ranks),"
-        return (
-            f"{_mib(self.total)} (weights {_mib(self.weights)}, gradients {_mib(self.gradients)}, "
-            f"optimizer {_mib(self.optimizer)}, largest pass {_mib(self.largest_pass)})"
-        )
+        kept = f"{_mib(self.total)} (weights {_mib(self.weights)}, optimizer {_mib(self.optimizer)}"
+        if self.step_gradients > self.gradients + self.largest_pass:
+            return f"{kept}, gradients in fp32 {_mib(self.step_gradients)})"
+        return f"{kept}, gradients {_mib(self.gradients)}, largest pass {_mib(self.largest_pass)})"
 
 
 def estimate_memory(
@@ -71,7 +86,7 @@ def estimate_memory(
     for slot in optimizer.slots():
         slot.forget_gradient()
     needed = max(_extrapolate(samples, sequences, length), 0)
-    return MemoryEstimate(static.weights, static.gradients, static.optimizer, needed)
+    return replace(static, largest_pass=needed)
 
 
 def static_memory(model: nn.Module, optimizer: Optimizer) -> MemoryEstimate:
@@ -83,9 +98,8 @@ def static_memory(model: nn.Module, optimizer: Optimizer) -> MemoryEstimate:
     slots = list(optimizer.slots())
     gradients = sum(slot.value.numel() * slot.parameter.element_size() for slot in slots)
     masters = sum(slot.value.nbytes for slot in slots if slot.is_master)
-    # A master's gradient is in fp32, beside or in place of the parameter's own.
-    masters += sum(slot.value.nbytes for slot in slots if slot.is_master)
-    return MemoryEstimate(sum(seen.values()), gradients, masters + 2 * sum(slot.value.nbytes for slot in slots), None)
+    values = sum(slot.value.nbytes for slot in slots)
+    return MemoryEstimate(sum(seen.values()), gradients, 2 * values, masters, None, step_gradients=values)
 
 
 def _extrapolate(samples: Sequence[tuple[int, int, int]], sequences: int, length: int) -> int:

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kev.train.memory import MemoryEstimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,7 @@ class TrainingReport:
     resources: dict[str, Any] = field(default_factory=dict)
     loss_modifiers: dict[str, int] = field(default_factory=dict)
     """How many questions each modifier of the loss touched, by plan key, over all attempts."""
-    estimated_bytes: int | None = None
+    estimate: "MemoryEstimate | None" = None
     """Peak memory estimated before the start, without what the process held already."""
     resumed_from: int | None = None
     """The step it went on from; None for a run from the start."""

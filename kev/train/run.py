@@ -17,7 +17,7 @@ from kev.records.plan import TrialConfig
 from kev.train.examples import Example, examples_of
 from kev.train.log import RunLog
 from kev.train.losses import MODIFIERS
-from kev.train.memory import peak_rss_bytes
+from kev.train.memory import MemoryEstimate, peak_rss_bytes
 from kev.train.optimizer import MAX_GRAD_NORM
 from kev.train.parallel import Parallel, join, leave
 from kev.train.points import list_snapshots
@@ -101,10 +101,10 @@ def _train(
         _reset_peak(parallel)
         trainer.train()
         parallel.together(writer.finish, "writing")
-        return _finish(trainer, began, estimate.total, restored)
+        return _finish(trainer, began, estimate, restored)
 
 
-def _finish(trainer: Trainer, began: float, estimated: int, restored: Restored | None) -> TrainingReport:
+def _finish(trainer: Trainer, began: float, estimate: MemoryEstimate, restored: Restored | None) -> TrainingReport:
     run, counters, log = trainer.run, trainer.counters, trainer.log
     checkpoint = trainer.out_dir / "checkpoint"
     if trainer.options.save_every_minutes or run.config.save_every_steps:
@@ -139,7 +139,7 @@ def _finish(trainer: Trainer, began: float, estimated: int, restored: Restored |
         loss=math.fsum(last) / len(last) if last else None,
         resources=metrics,
         loss_modifiers=touched,
-        estimated_bytes=estimated,
+        estimate=estimate,
         resumed_from=restored.step if restored is not None and restored.point is not None else None,
         snapshots=_snapshots(trainer.out_dir),
         warnings=tuple(trainer.warnings),
@@ -189,6 +189,8 @@ def _say_start(
     warning = run.schedule.warning()
     if warning:
         trainer.warn(warning)
+    if run.config.shared_prefix and run.feed.rows:
+        trainer.warn("shared_prefix has no effect: a recurrent backbone reads the state again for every question")
     if run.snapshots:
         log.say(f"snapshots after optimizer steps {run.snapshots} of {run.steps} -> "
                 f"{trainer.snapshot_directory}/step-<N>/checkpoint")  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kev.train.examples import examples_of
-from kev.train.memory import MemoryEstimate, PeakBytes, _extrapolate
+from kev.train.memory import MemoryEstimate, PeakBytes, _extrapolate, static_memory
 from kev.train.parallel import Parallel
 from kev.train.passes import run_pass
 from kev.train.settings import parse_config
@@ -74,6 +74,22 @@ def test_the_largest_pass_is_foreseen_within_fifteen_percent(
 
 def test_an_estimate_says_what_is_for_what() -> None:
     mib = 2**20
-    words = MemoryEstimate(10 * mib, 2 * mib, 4 * mib, 100 * mib).describe()
-    assert words == "116 MiB (weights 10 MiB, gradients 2 MiB, optimizer 4 MiB, largest pass 100 MiB)"
-    assert "without its passes" in MemoryEstimate(mib, 0, 0, None).describe()
+    words = MemoryEstimate(10 * mib, 2 * mib, 3 * mib, mib, 100 * mib, 4 * mib).describe()
+    assert words == "116 MiB (weights 10 MiB, optimizer 4 MiB, gradients 2 MiB, largest pass 100 MiB)"
+    words = MemoryEstimate(10 * mib, 20 * mib, 3 * mib, mib, 5 * mib, 40 * mib).describe()
+    assert words == "54 MiB (weights 10 MiB, optimizer 4 MiB, gradients in fp32 40 MiB)"
+    assert "without its passes" in MemoryEstimate(mib, 0, 0, 0, None).describe()
+
+
+def test_what_rounded_weights_need_beside_them_is_counted_once(
+    full_config: dict[str, Any], records: list[dict[str, Any]]
+) -> None:
+    run = set_up(parse_config(full_config), examples_of(records), Parallel(), 1, {})
+    backbone = sum(parameter.numel() for parameter in run.model.backbone.parameters())
+    head = sum(parameter.numel() for parameter in run.model.head.parameters())
+    found = static_memory(run.model, run.optimizer)
+    # Masters and two moments of 4 bytes for each rounded weight; the head is fp32 and has no master.
+    assert found.optimizer == 12 * backbone + 8 * head
+    assert found.masters == 4 * backbone
+    assert found.gradients == 2 * backbone + 4 * head
+    assert found.step_gradients == 4 * (backbone + head)

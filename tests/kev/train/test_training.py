@@ -375,3 +375,10 @@ def test_snapshots_of_another_run_are_not_mixed_with_ours(
     (checkpoint / "snapshot.json").write_text('{"step": 123, "steps": 500}')
     with pytest.raises(Refused, match="step-0000123, a snapshot of another run"):
         train(interrupted, records, tmp_path, resume=True)
+
+
+def test_a_shared_prefix_that_a_recurrent_backbone_cannot_have_is_said(
+    tmp_path: Path, config: dict[str, Any], hybrid_base: Path, records: Records
+) -> None:
+    asked = {**config, "base": str(hybrid_base), "shared_prefix": 1, "max_steps": 1, "batch": 2}
+    assert any("shared_prefix has no effect" in line for line in train(asked, records[:4], tmp_path).warnings)
