@@ -5,11 +5,14 @@ that write it, the last one stands, and each may read its own back. So the right
 `put` tells exactly one caller that the key is new. The claims on a trial are numbered:
 
     <study>/<NN>-<label>/1          the first claim
+    <study>/<NN>-<label>/1/by/...   the attempt and the call that made it
     <study>/<NN>-<label>/1/ended    it was given back
     <study>/<NN>-<label>/2          the second claim, ...
 
 A new claim may be made where the last one ended, or where a watcher saw it stand still (`lease_watch`): the watcher
-waits, where waiting costs nothing, and hands its evidence over; a container with a rented card never waits. A holder
+waits, where waiting costs nothing, and hands its evidence over; a container with a rented card never waits. It may
+also be made by the very call that made the last one: a provider hands a call to another container only once the first
+is gone (preempted, crashed, its machine lost), and there is nobody else to wait for. A holder
 that was taken for dead finds the next number claimed at its next heartbeat, and stops.
 
 Only keys are read, never values: those would be unpickled.
@@ -98,6 +101,10 @@ def ended_key(trial: str, number: int) -> str:
     return f"{trial}/{number}/ended"
 
 
+def maker_key(trial: str, number: int, nonce: str, call_id: str | None) -> str:
+    return f"{trial}/{number}/by/{nonce}/{call_id or ''}"
+
+
 class HeldLease:
     """A lease that this process won. `beat` every HEARTBEAT_S; `release` at the end, after the last commit."""
 
@@ -146,17 +153,21 @@ def acquire(
 ) -> HeldLease:  # fmt: skip
     """Win the lease of `trial`, or raise LeaseRefused at once.
 
-    `evidence` is a watcher's, for a lease whose holder never said that it ended. Also raises a RemoteError, DamagedFile
+    `evidence` is a watcher's, for a lease whose holder never said that it ended; a call that is run again by its
+    provider needs none. Also raises a RemoteError, DamagedFile
     if the file cannot be believed, or OSError: in none of these cases may the attempt run.
     """
     count, ended = count_claims(claims, trial)
     found = file.read()
-    _check_free(trial, found, count, ended, evidence)
+    if not (call_id is not None and count and claims.has(maker_key(trial, count, nonce, call_id))):
+        _check_free(trial, found, count, ended, evidence)
     number = count + 1
     # A lost answer to this makes the client ask again and be told "not new": refused, though nobody holds it. That
     # costs this attempt and a wait; to assume the opposite could start two.
     if not claims.put_new(claim_key(trial, number)):
         raise LeaseRefused(f"{trial}: another attempt won claim {number} just now")
+    if call_id is not None:
+        claims.put_new(maker_key(trial, number, nonce, call_id))
     now = clock.now().timestamp()
     lease = Lease(
         nonce=nonce, attempt=attempt, call_id=call_id, started=now, heartbeat=now, ended=None, previous=_previous(found)

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from kev import files
-from kev.errors import KevError, Refused, UsageError
+from kev.errors import DamagedFile, KevError, NotFound, Refused, UsageError
 from kev.reads.attempt import Options
 from kev.reads.records import Selection, select_file, select_partition
 from kev.suite import open_suite
 from kev.text import shorten, visible
 from kev.worker.container import Container
 from kev.worker.flags import ReadOptions, parse_flags
+from kev.worker.manifest import MANIFEST
 from kev.worker.models import is_model, read_model
 from kev.worker.orders import BenchmarkOrder
 from kev.worker.scoring import Partition, Progress, partition_of, partition_of_file, score
@@ -19,6 +20,7 @@ from kev.worker.sources import check_sources
 from kev.worker.training import load_checkpoint
 
 BENCH = "bench"
+CALLS = ".calls"
 
 
 def run_benchmark(order: BenchmarkOrder, container: Container, show: Callable[[str], None]) -> dict[str, Any]:
@@ -31,7 +33,17 @@ def run_benchmark(order: BenchmarkOrder, container: Container, show: Callable[[s
     container.runs.reload()
     out = container.runs.path / BENCH / order.name
     if out.exists():
-        raise Refused(f"/runs/{BENCH}/{order.name}: is there already; a read never replaces another, use a new name")
+        if not _is_mine(out, container):
+            raise Refused(
+                f"/runs/{BENCH}/{order.name}: is there already; a read never replaces another, use a new name"
+            )
+        answer = _answered(order, out)
+        if answer is not None:
+            return answer
+        files.remove_tree(out)
+    if container.call_id is not None:
+        files.write_atomic(_maker(out), files.dump_json({"call": container.call_id}))
+        container.runs.commit()
     progress = Progress()
     try:
         report = _read(order, container, out, progress, show)
@@ -39,7 +51,31 @@ def run_benchmark(order: BenchmarkOrder, container: Container, show: Callable[[s
         return _fail(order, container, out, progress, error, show)
     container.runs.commit()
     show(f"saved /runs/{BENCH}/{order.name}")
+    return _answer(order, report)
+
+
+def _answer(order: BenchmarkOrder, report: dict[str, Any]) -> dict[str, Any]:
     return {"name": order.name, "acc": report["clean"]["acc"], "brier": report["clean"]["brier"]}
+
+
+def _maker(out: Path) -> Path:
+    """Which call makes the read `out`: the provider runs a call again if its container is lost."""
+    return out.parent / CALLS / f"{out.name}.json"
+
+
+def _is_mine(out: Path, container: Container) -> bool:
+    try:
+        made = files.read_json(_maker(out))
+    except (NotFound, DamagedFile):
+        return False
+    return container.call_id is not None and made == {"call": container.call_id}
+
+
+def _answered(order: BenchmarkOrder, out: Path) -> dict[str, Any] | None:
+    """What an earlier container of this call came to; None for one that was cut off."""
+    if (out / MANIFEST).exists() and (out / "report.json").exists():
+        return _answer(order, files.read_json(out / "report.json"))
+    return None
 
 
 def _read(

@@ -101,7 +101,7 @@ async def test_of_two_attempts_that_race_on_the_emulator_exactly_one_wins_each_t
 
 
 @pytest.mark.parametrize("former", [None, "ended", "stale"])
-@pytest.mark.parametrize("moment", range(1, 9))
+@pytest.mark.parametrize("moment", range(1, 10))
 def test_a_rival_at_any_moment_of_an_acquire_never_makes_two_holders(
     tmp_path: Path, former: str | None, moment: int
 ) -> None:
@@ -263,3 +263,30 @@ def test_a_watcher_and_the_claims_together_let_a_continuation_in_after_the_wait(
     view = watch.look(held.lease, claims=count, claim_ended=ended)
     assert view.standing is Standing.STALE
     assert take(tmp_path, claims, "b", view.evidence).number == 2
+
+
+def test_the_call_that_holds_a_trial_takes_it_again_when_it_is_run_again_and_nobody_else_may(tmp_path: Path) -> None:
+    keys: set[str] = set()
+    first = take(tmp_path, LocalClaims(keys), "one")
+    with pytest.raises(LeaseRefused):
+        take(tmp_path, LocalClaims(keys), "two")
+    again = take(tmp_path, LocalClaims(keys), "one")
+    assert (again.number, again.lease.nonce) == (2, "one")
+    with pytest.raises(LeaseLost):
+        first.beat()
+
+
+def test_a_call_that_was_given_up_does_not_come_back_by_being_run_again(tmp_path: Path) -> None:
+    keys: set[str] = set()
+    lost = take(tmp_path, LocalClaims(keys), "one")
+    take(tmp_path, LocalClaims(keys), "two", Evidence(1, "one", float(lost.lease.heartbeat)))
+    with pytest.raises(LeaseRefused):
+        take(tmp_path, LocalClaims(keys), "one")
+
+
+def test_a_claim_whose_maker_is_not_on_record_is_taken_again_by_nobody(tmp_path: Path) -> None:
+    keys: set[str] = set()
+    take(tmp_path, LocalClaims(keys), "one")
+    keys -= {key for key in keys if "/by/" in key}
+    with pytest.raises(LeaseRefused):
+        take(tmp_path, LocalClaims(keys), "one")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -66,9 +67,35 @@ def test_a_read_of_a_file_of_records_belongs_to_no_split(trained: Bench) -> None
     assert read_record(trained.runs.path / "bench/b1/report.json", Report).split == "custom"
 
 
-def test_a_used_name_is_refused_and_what_is_there_stays(trained: Bench) -> None:
+def run_by(bench: Bench, call: str | None) -> Bench:
+    """The same machine, working on another call."""
+    return replace(bench, container=replace(bench.container, call_id=call))
+
+
+@pytest.mark.parametrize("kept", [["rows.json"], ["rows.json", "report.json"], ["failure.json"]])
+def test_a_read_whose_container_was_lost_is_made_again_by_the_same_call(trained: Bench, kept: list[str]) -> None:
+    answer = read(trained)
+    out = trained.runs.path / "bench/b1"
+    rows = (out / "rows.json").read_bytes()
+    (out / "failure.json").write_text('{"error_type": "KeyboardInterrupt", "error": ""}')
+    for path in out.iterdir():
+        if path.name not in kept:
+            path.unlink()
+    assert read(trained) == answer
+    assert (out / "rows.json").read_bytes() == rows and not (out / "failure.json").exists()
+
+
+def test_a_call_whose_answer_was_lost_gives_it_again_and_reads_nothing(trained: Bench) -> None:
+    answer = read(trained)
+    trained.lines.clear()
+    assert read(trained) == answer and trained.lines == []
+
+
+@pytest.mark.parametrize("call", ["fc-2", None])
+def test_a_used_name_is_refused_and_what_is_there_stays(trained: Bench, call: str | None) -> None:
     read(trained)
     before = (trained.runs.path / "bench/b1/report.json").read_bytes()
+    trained = run_by(trained, call)
     with pytest.raises(Refused, match="never replaces another"):
         read(trained)
     assert (trained.runs.path / "bench/b1/report.json").read_bytes() == before

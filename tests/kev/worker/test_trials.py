@@ -207,6 +207,29 @@ def test_a_lora_trial_whose_directory_exists_is_refused(bench: Bench) -> None:
     assert not (bench.trial / "failed.json").exists() and result
 
 
+@pytest.mark.parametrize("config", [CONFIG, FULL])
+def test_a_trial_whose_answer_was_lost_with_its_container_gives_it_again(bench: Bench, config: dict[str, Any]) -> None:
+    answer = run(bench, bench.order(config))
+    result = (bench.trial / "result.json").read_bytes()
+    bench.lines.clear()
+    assert run(bench, bench.order(config)) == answer
+    assert (bench.trial / "result.json").read_bytes() == result
+    assert not any("step" in line for line in bench.lines)
+
+
+@pytest.mark.parametrize("config", [CONFIG, FULL])
+def test_a_call_whose_container_was_lost_without_a_word_goes_on_with_its_own_trial_at_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, config: dict[str, Any]
+) -> None:
+    kill_at(monkeypatch, 10)
+    monkeypatch.setattr("kev.worker.lease.HeartbeatThread.end", lambda self: self._stop.set())
+    with pytest.raises(Killed):
+        run(bench, bench.order(config))
+    monkeypatch.undo()
+    assert "objective" in run(bench, bench.order(config))
+    assert lease_of(bench).ended is not None
+
+
 def test_a_first_attempt_never_goes_on_with_what_another_launch_began(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
