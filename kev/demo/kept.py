@@ -39,7 +39,8 @@ class KeptEmulator:
         """Begin to start it; `tend` waits for it."""
         place = self._place
         command = [sys.executable, "-m", "kev.emulator", "up", "--root", str(place.emulator), "--attended"]
-        command += ["--faults", str(place.faults)]
+        if self.restarts < 0:  # what a plan does once, it would do again in a new process
+            command += ["--faults", str(place.faults)]
         with files.open_log(place.root / "emulator.log") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,

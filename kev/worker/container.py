@@ -73,6 +73,10 @@ class Container:
             raise UsageError(f"{remote!r:.120} is no path on the runs volume")
         return self.runs.path / name
 
+    def shown(self, path: Path) -> str:
+        """What people and records call a place on the runs volume, wherever that is mounted."""
+        return f"/runs/{path.relative_to(self.runs.path).as_posix()}"
+
 
 def git_commit(root: Path) -> str | None:
     """The commit that is checked out in `root`, or None where there is none."""

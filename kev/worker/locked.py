@@ -118,7 +118,7 @@ def _read(
     suite = open_suite(container.root / path)
     if is_model(checkpoint):
         selection = select_partition(suite, "test", allow_test=True)
-        report = read_model(checkpoint, selection, out / label, show, temperature=1.0)
+        report = read_model(checkpoint, selection, out / label, show, name=container.shown(checkpoint), temperature=1.0)
     else:
         predictor, _ = load_checkpoint(checkpoint)
         report = score(predictor, partition_of(suite, "test", allow_test=True), out / label, show)

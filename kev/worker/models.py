@@ -79,10 +79,11 @@ def train_on_cards(cards: int, job: TrialJob, check: Callable[[], None], device:
 
 def read_model(
     checkpoint: Path, selection: Selection, out: Path, say: Callable[[str], None], *,
-    options: Options | None = None, temperature: float | None = None,
+    name: str, options: Options | None = None, temperature: float | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Read `selection` with a model's checkpoint into `out`, and return the report. Raises as `kev.reads.attempt.read`.
 
+    `name` is what the report calls the checkpoint: where the volume is mounted differs from container to container.
     `temperature` replaces that of the checkpoint; 1 is raw.
     """
     from kev.model.layout import ADAPTER
@@ -95,6 +96,7 @@ def read_model(
     scorer = CheckpointScorer(
         str(checkpoint), manifest=selection.manifest, device=best_device(), temperature=temperature
     )
+    scorer.run = name
     report = read(LocalPredictor(scorer), selection, out, say, options=options)
     write_manifest(out)
     return report

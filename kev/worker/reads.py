@@ -85,7 +85,8 @@ def _read(
     checkpoint = container.place(order.run)
     if is_model(checkpoint):
         asked = Options(date_facts=options.date_facts, rotations=options.rotations)
-        return read_model(checkpoint, _selection(order, container, options), out, show, options=asked)
+        selection = _selection(order, container, options)
+        return read_model(checkpoint, selection, out, show, name=container.shown(checkpoint), options=asked)
     if options.rotations != 1 or options.date_facts:
         raise UsageError("--rotations and --date_facts are of models, and this is a synthetic checkpoint")
     predictor, config = load_checkpoint(checkpoint)

@@ -95,6 +95,7 @@ def test_a_killed_model_trial_is_continued_to_the_weights_of_an_undisturbed_one(
     assert "failed" not in read, read
     report = read_record(bench.runs.committed / "bench/b1/report.json", Report)
     assert report.coverage == result.transfer.coverage and report.to_json()["rotations"] == 2
+    assert report.run == "/runs/night/00-trial-0/checkpoint", "and not where this container happens to have it"
     assert "report.json" in load(bench.runs.committed / "bench/b1/manifest.json")["files"]
 
     locked = LockedOrder(
