@@ -33,6 +33,26 @@ def main(argv: Sequence[str] | None = None) -> int:
             from kevtui.act_command import act
 
             return act(arguments)
+        if arguments.command == "status":
+            from kevtui.status_command import status
+
+            return status(arguments)
+        if arguments.command == "doctor":
+            from kevtui.doctor.command import doctor
+
+            return doctor(arguments)
+        if arguments.command == "completion":
+            from kevtui.completion import completion
+
+            return completion(arguments, parser)
+        if arguments.command == "_targets":
+            from kevtui.completion import print_targets
+
+            return print_targets()
+        if arguments.command == "web":
+            from kevtui.web import serve
+
+            return serve(arguments)
         from kevtui.session_command import session
 
         return session(arguments)
@@ -108,14 +128,7 @@ def build_parser() -> argparse.ArgumentParser:
     session = commands.add_parser(
         "session", help="look at a session or a round", epilog=EPILOG, formatter_class=_formatter
     )
-    session.add_argument(
-        "session",
-        metavar="ARG",
-        help="a round (r31, r31.json), a session or its state file (night3), a path, or a folder that holds runs/",
-    )
-    session.add_argument("--root", type=Path, metavar="DIR", help="the folder that holds runs/ and experiments/")
-    session.add_argument("--leases", type=Path, metavar="DIR", help="a local copy of the lease volume")
-    session.add_argument("--poll", action="store_true", help="look at the files' dates instead of asking to be told")
+    _add_target(session)
     ways = session.add_mutually_exclusive_group()
     ways.add_argument("--once", action="store_true", help="print everything as tables, once")
     ways.add_argument("--plain", action="store_true", help="print a line per change until ctrl-C")
@@ -137,7 +150,58 @@ def build_parser() -> argparse.ArgumentParser:
         "act", help="do what a key of the dashboard does, without a screen", epilog=EPILOG, formatter_class=_formatter
     )
     _add_act_options(act)
+    _add_around(commands)
     return parser
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "session",
+        metavar="ARG",
+        help="a round (r31, r31.json), a session or its state file (night3), a path, or a folder that holds runs/",
+    )
+    parser.add_argument("--root", type=Path, metavar="DIR", help="the folder that holds runs/ and experiments/")
+    parser.add_argument("--leases", type=Path, metavar="DIR", help="a local copy of the lease volume")
+    parser.add_argument("--poll", action="store_true", help="look at the files' dates instead of asking to be told")
+
+
+def _add_around(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    """The commands around the dashboard."""
+    status = commands.add_parser(
+        "status", help="a session in one line, for tmux or a prompt", epilog=EPILOG, formatter_class=_formatter
+    )
+    _add_target(status)
+    status.add_argument("--width", type=_columns, metavar="N", help="at most so many columns")
+    status.add_argument("--tmux", action="store_true", help="with tmux's own colours, for status-right")
+    status.add_argument("--ascii", action="store_true", help="use no character outside ASCII")
+    status.add_argument("--strict", action="store_true", help="exit 4 if a file cannot be believed")
+
+    doctor = commands.add_parser(
+        "doctor", help="what stands in the way of a night, and the fix", epilog=EPILOG, formatter_class=_formatter
+    )
+    doctor.add_argument("--root", type=Path, metavar="DIR", help="the folder that holds runs/ and experiments/")
+    doctor.add_argument("--json", action="store_true", help="a list of checks as JSON")
+    doctor.add_argument("--ascii", action="store_true", help="use no character outside ASCII")
+
+    completion = commands.add_parser(
+        "completion", help="completion for a shell, to be evaluated by it", formatter_class=_formatter
+    )
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
+    commands.add_parser("_targets")
+
+    web = commands.add_parser(
+        "web", help="the dashboard in a browser on this machine", epilog=EPILOG, formatter_class=_formatter
+    )
+    _add_target(web)
+    web.add_argument("--port", type=int, default=8000, metavar="N", help="on 127.0.0.1 (default: 8000)")
+    web.add_argument("--actions", action="store_true", help="with the keys that change something; read-only without")
+    web.add_argument("--theme", metavar="NAME", help="colours of the dashboard")
+
+
+def _columns(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of columns")
+    return int(text)
 
 
 def _add_act_options(parser: argparse.ArgumentParser) -> None:

@@ -30,6 +30,10 @@ HANGUP_POLL_S = 1.0
 
 ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
+WEB_DRIVER = "TEXTUAL_DRIVER"
+"""Set by whoever takes the screen through pipes instead of a terminal, as `kevtui web` does: there is no terminal to
+guard then, and the screen ends with its pipe."""
+
 RESTORE = (
     b"\x1b[?2026l"  # no frame left open
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l"  # no mouse
@@ -51,8 +55,9 @@ def run(app: App[Any], *, mouse: bool = True) -> int:
 
     Raises UsageError where there is no terminal to run in.
     """
-    _take_terminal()
-    guard(app)
+    if os.environ.get(WEB_DRIVER) is None:
+        _take_terminal()
+        guard(app)
     app.run(mouse=mouse)
     return app.return_code or 0
 

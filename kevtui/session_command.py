@@ -39,6 +39,8 @@ def session(arguments: argparse.Namespace) -> int:
 
 def no_screen(output: Output) -> str:
     """Why there can be no dashboard here, or ""."""
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return ""  # the screen goes to a browser, through pipes
     if not output.is_terminal:
         return "the output is not a terminal"
     if sys.stdin is None or not sys.stdin.isatty():
