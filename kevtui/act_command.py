@@ -141,7 +141,7 @@ def _accepted_before(proposal: "Proposal") -> "Outcome | None":
 
 
 def _check_allowed(arguments: argparse.Namespace, proposal: "Proposal", root: Path) -> None:
-    from kevtui.actions.control import holder_in_control
+    from kevtui.actions.holder import holder_in_control
     from kevtui.permission import why_read_only
     from kevtui.settings import read_settings
 

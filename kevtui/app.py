@@ -9,20 +9,25 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import RenderableType
+from textual import events
 from textual.app import App
 from textual.message import Message
 from textual.screen import Screen
 
 from kevtui import lifecycle, themes
+from kevtui.deliberate import QUIET_S, SETTLE_S, Typing
 from kevtui.exact_update import TerminalRows
 from kevtui.feed import Feed, SnapshotSource
-from kevtui.keymap import BINDINGS, Binding
+from kevtui.keymap import BINDINGS, Binding, looking
 from kevtui.observe.snapshot import Snapshot
 from kevtui.screens.watch import WatchScreen
 from kevtui.widgets.ink import Ink
+
+if TYPE_CHECKING:
+    from kevtui.actions.sight import Eyes
 
 __all__ = ["KevApp", "Options", "SnapshotSource", "run"]
 
@@ -36,6 +41,13 @@ class Options:
     mouse: bool | None = None
     panel: str | None = None
     bindings: tuple[Binding, ...] = BINDINGS
+    open_eyes: "Callable[[], Eyes] | None" = None
+    """Opens what looks at the session's actions, and may act; called by a thread, after the first Snapshot."""
+    may_act: bool = False
+    """Whether the keys that change something are there at all."""
+    quiet_s: float = QUIET_S
+    settle_s: float = SETTLE_S
+    """How deliberate a key must be; see kevtui.deliberate."""
 
 
 class KevApp(App[int]):
@@ -76,11 +88,16 @@ class KevApp(App[int]):
         self._complaint = ""
         self._palette = self._first_palette(themes.WITHOUT_COLOUR if without_colour else options.theme)
         self.ink = Ink(self._palette, ascii_only=options.ascii)
-        self.bindings_table = options.bindings
+        self.typing = Typing(options.quiet_s, options.settle_s)
+        self.bindings_table = options.bindings if options.may_act else looking(options.bindings)
         for binding in self.bindings_table:
-            self.bind(",".join(binding.keys), binding.action, description=binding.verb, show=False)
+            if binding.keys:
+                self.bind(",".join(binding.keys), binding.action, description=binding.verb, show=False)
         self._use(self._palette)
-        self._watch = WatchScreen(self.ink, self.bindings_table, title=title, panel=options.panel)
+        self._watch = WatchScreen(
+            self.ink, self.bindings_table, title=title, panel=options.panel, typing=self.typing,
+            open_eyes=options.open_eyes,
+        )  # fmt: skip
         self._feed = Feed(open_source, self._deliver, self._fail)
         self.failure: Exception | None = None
 
@@ -94,6 +111,12 @@ class KevApp(App[int]):
 
     def on_unmount(self) -> None:
         self._feed.stop()
+
+    async def on_event(self, event: events.Event) -> None:
+        # Here every key passes on its way to whatever has the focus, with the moment at which it was read.
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            self.typing.pressed(event.time)
+        await super().on_event(event)
 
     # ------------------------------------------------------------------------------ Snapshots
 

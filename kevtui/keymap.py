@@ -1,6 +1,8 @@
 """The one table of key bindings: the keys, the footer, the help, the palette and the README all come from it.
 
-A verb that spends or destroys has `danger` set and sits on a capital letter; none does here.
+A verb that spends or destroys has `danger` set and sits on a capital letter, never beside another one on a keyboard;
+`acts` marks everything that changes something, and is gone where nothing may be changed. What has no key is in the
+palette.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,6 +26,8 @@ class Binding:
     group: str
     danger: bool = False
     footer: bool = False
+    acts: bool = False
+    """Changes something: not there where nothing may be changed."""
 
     @property
     def label(self) -> str:
@@ -33,6 +37,31 @@ class Binding:
 PANELS = "Panels"
 WITHIN = "In a panel"
 LOOKS = "Screen"
+ACTS = "Actions"
+
+
+def _act(
+    verb: str,
+    keys: str,
+    words: str,
+    text: str,
+    *,
+    name: str = "",
+    danger: bool = False,
+    footer: bool = False,
+) -> Binding:
+    return Binding(
+        name or verb,
+        tuple(keys.split()),
+        words,
+        text,
+        f"screen.act('{verb}')",
+        ACTS,
+        danger=danger,
+        footer=footer,
+        acts=True,
+    )
+
 
 BINDINGS: tuple[Binding, ...] = (
     Binding("details", ("enter",), "details", "Everything known of the row under the cursor, to read and copy",
@@ -67,6 +96,28 @@ BINDINGS: tuple[Binding, ...] = (
     Binding("copy", ("y",), "copy", "Copy the row under the cursor to your clipboard", "screen.copy",
             WITHIN),
     Binding("back", ("escape",), "back", "Leave log, filter or zoom, one after the other", "screen.back", PANELS),
+    _act("pull", "p", "pull", "Bring home what the study under the cursor has written", footer=True),
+    _act("readout", "n", "numbers", "Compute the read-out from the rows that are here", name="numbers"),
+    _act("validate", "c", "check", "Say everything that is wrong with the round's spec"),
+    _act("refresh", "b", "billing", "Read the meter"),
+    _act("pause", "h", "hold", "Start nothing new until it is lifted; what runs goes on"),
+    Binding("take_back", ("u",), "take back", "Take back what was just confirmed, while it waits", "screen.take_back",
+            ACTS, acts=True),
+    Binding("control", ("a",), "control", "Ask for control of the session, or give it to who asks", "screen.control",
+            ACTS, acts=True),
+    _act("launch", "L", "launch", "Start the studies of the round that are missing", danger=True, footer=True),
+    _act("watch", "W", "watch", "Start the watcher of the round", danger=True),
+    _act("reads", "M", "measure", "Start the reads that arms still need", danger=True),
+    _act("resume", "R", "resume", "Continue the trial under the cursor, which a timeout ended", danger=True,
+         footer=True),
+    _act("confirm", "V", "verdict", "Decide the next stage for the candidate, once", danger=True, footer=True),
+    _act("cancel", "X", "cancel", "End the trial under the cursor, on record", danger=True, footer=True),
+    _act("unpause", "", "go on", "Let the session start new work again", danger=True),
+    _act("deploy", "", "deploy", "Put these sources where the round runs", danger=True),
+    _act("stage_reads", "", "stage reads", "Start the reads of the next stage, each of them once", danger=True),
+    _act("mirror", "", "mirror", "List what of the study could be uploaded; asked again, upload it", danger=True),
+    _act("open", "", "open session", "Say what a new session may spend", danger=True),
+    _act("close", "", "close session", "End the session: nothing more starts in it", danger=True),
     Binding("theme", ("t",), "theme", "The next colour theme", "app.next_theme", LOOKS),
     Binding("redraw", ("ctrl+l",), "redraw", "Paint the whole screen again", "app.redraw", LOOKS),
     Binding("help", ("question_mark",), "help", "All keys", "screen.help", LOOKS, footer=True),
@@ -88,6 +139,11 @@ _SIGNS = {
 def readable(key: str) -> str:
     """A key as it is written on a keyboard: "?" for "question_mark"."""
     return _SIGNS.get(key, key)
+
+
+def looking(bindings: Iterable[Binding]) -> tuple[Binding, ...]:
+    """The bindings that change nothing."""
+    return tuple(binding for binding in bindings if not binding.acts)
 
 
 def remap(
@@ -128,6 +184,7 @@ def markdown(bindings: tuple[Binding, ...] = BINDINGS) -> str:
     """The table as the README shows it."""
     rows = ["| key | what it does |", "| --- | --- |"]
     for binding in bindings:
-        keys = " or ".join(f"`{readable(key)}`" for key in binding.keys)
-        rows.append(f"| {keys} | {binding.text} |")
+        keys = " or ".join(f"`{readable(key)}`" for key in binding.keys) or f"`ctrl+p` {binding.verb}"
+        danger = " **(asks first)**" if binding.danger else ""
+        rows.append(f"| {keys} | {binding.text}{danger} |")
     return "\n".join(rows) + "\n"

@@ -43,6 +43,8 @@ def demo(arguments: argparse.Namespace) -> int:
 
         arguments.leases = root / "volumes" / "kev-leases"
         arguments.poll = False
+        # It is made up: no engine stands behind it that could be asked for anything.
+        arguments.read_only = True
         target = resolve("r7", root=root, cwd=root)
         if not why:
             return dashboard(target, arguments)

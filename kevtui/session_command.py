@@ -12,6 +12,7 @@ from kevtui import exit_codes
 from kevtui.headless.output import Output, complain
 
 if TYPE_CHECKING:
+    from kevtui.actions.sight import Eyes
     from kevtui.observe.observer import Observer
     from kevtui.observe.snapshot import Snapshot
     from kevtui.observe.target import Target
@@ -69,9 +70,26 @@ def dashboard(target: "Target", arguments: argparse.Namespace) -> int:
         return exit_codes.USAGE
     # A terminal that is not told to be UTF-8 shows other characters for ours.
     ascii_only = Output(sys.stdout, os.environ, ascii_only=arguments.ascii or settings.ascii).ascii_only
+    from kevtui.permission import why_read_only
+
+    why = why_read_only(target.root, asked=arguments.read_only, setting=settings.read_only)
+
+    def open_eyes() -> "Eyes":
+        from kev.clock import SystemClock
+
+        # What can write, lock or spend is made here or nowhere.
+        if why:
+            from kevtui.actions.sight import Eyes
+
+            return Eyes(target.root, SystemClock())
+        from kevtui.actions.hands import Hands
+
+        return Hands(target.root, SystemClock(), undo_window_s=settings.undo_window_s, session=target.session)
+
     options = Options(
-        theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings
-    )
+        theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings,
+        open_eyes=open_eyes, may_act=not why,
+    )  # fmt: skip
     return run(open_source, title=target.title, options=options)
 
 

@@ -127,6 +127,18 @@ def last_words(runs: Path, name: str, limit: int = 4096) -> str:
     return ""
 
 
+def read_output(runs: Path, name: str, limit: int = 65_536) -> list[str]:
+    """The last lines of what an action's command has printed, to either output."""
+    lines: list[str] = []
+    for suffix in (".out", ".log"):
+        try:
+            data = files.read_end(directory_of(runs) / f"{name}{suffix}", limit)
+        except KevError:
+            continue
+        lines += [line for line in data.decode(errors="backslashreplace").split("\n") if line.strip()]
+    return lines or ["nothing yet"]
+
+
 _Shape = TypeVar("_Shape", ActionRun, ActionResult)
 
 

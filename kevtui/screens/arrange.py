@@ -7,10 +7,10 @@ from textual.geometry import Region, Size
 
 HEADER, ATTENTION, MONEY, STUDIES, PLOT = "header", "attention", "money", "studies", "plot"
 READS, READOUT, VERDICTS, EVENTS, LEASES = "reads", "readout", "verdicts", "events", "leases"
-LOG, FILTER, FOOTER = "log", "filter", "footer"
+LOG, FILTER, ACTIONS, FOOTER = "log", "filter", "actions", "footer"
 
 NAMES = frozenset(
-    (HEADER, ATTENTION, MONEY, STUDIES, PLOT, READS, READOUT, VERDICTS, EVENTS, LEASES, LOG, FILTER, FOOTER)
+    (HEADER, ATTENTION, MONEY, STUDIES, PLOT, READS, READOUT, VERDICTS, EVENTS, LEASES, LOG, FILTER, ACTIONS, FOOTER)
 )
 
 FLAT_WIDTH, FLAT_HEIGHT = 100, 30
@@ -18,6 +18,9 @@ FLAT_WIDTH, FLAT_HEIGHT = 100, 30
 
 TALL = 32
 """From this height on the phone form has room for every panel."""
+
+MOST_ACTIONS = 4
+"""Rows of actions that are in sight at once."""
 
 PLOT_WIDTH = 40
 STUDIES_WIDTH = 110
@@ -72,8 +75,10 @@ def arrange(
     flat = is_flat(size)
     regions: dict[str, Region] = {}
     top, bottom = 0, height
-    for name, lines in ((HEADER, 2 if flat and height >= 12 and zoomed is None else 1), (FOOTER, 1), (FILTER, 1)):
-        if (name == FILTER and not filtering) or bottom - top < lines or (name == FOOTER and height < 4):
+    acting = min(MOST_ACTIONS, contents.get(ACTIONS, 0), max(0, height // 4))
+    head = 2 if flat and height >= 12 and zoomed is None else 1
+    for name, lines in ((HEADER, head), (FOOTER, 1), (ACTIONS, acting), (FILTER, 1)):
+        if not lines or (name == FILTER and not filtering) or bottom - top < lines or (name == FOOTER and height < 4):
             continue
         if name == HEADER:
             regions[name] = Region(0, top, width, lines)
@@ -84,7 +89,7 @@ def arrange(
     area = Region(0, top, width, bottom - top)
     if area.height <= 0 or width <= 0:
         return {name: region for name, region in regions.items() if region.area}
-    if zoomed is not None:
+    if zoomed is not None and zoomed != ACTIONS:
         regions[zoomed] = area
     elif flat:
         regions |= _flat(area, contents, log)

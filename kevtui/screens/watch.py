@@ -1,6 +1,6 @@
 """The one screen: every panel in its place, and what the keys do to them."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,11 @@ from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.screen import Screen
 from textual.widget import Widget
 
-from kevtui.keymap import Binding
+from kevtui.deliberate import Typing
+from kevtui.keymap import Binding, looking
 from kevtui.observe.snapshot import Lease, Snapshot, Study, Trial
 from kevtui.screens import arrange as places
+from kevtui.widgets.actions import ActionsPanel
 from kevtui.widgets.attention import AttentionPanel
 from kevtui.widgets.events import EventsPanel
 from kevtui.widgets.footer import Footer
@@ -32,6 +34,8 @@ from kevtui.widgets.verdicts import VerdictsPanel
 
 if TYPE_CHECKING:
     from textual.widgets import Input
+
+    from kevtui.actions.sight import Eyes
 
 PLOT_TITLE_WIDTH = places.PLOT_WIDTH - 6
 
@@ -70,10 +74,17 @@ class WatchScreen(Screen[None]):
 
     AUTO_FOCUS = f"#{places.STUDIES}"
 
-    def __init__(self, ink: Ink, bindings: tuple[Binding, ...], *, title: str, panel: str | None = None) -> None:
+    def __init__(
+        self, ink: Ink, bindings: tuple[Binding, ...], *, title: str, typing: Typing, panel: str | None = None,
+        open_eyes: "Callable[[], Eyes] | None" = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.ink = ink
-        self.bindings = bindings
+        self._table = bindings
+        self.bindings = looking(bindings)
+        """Those that are there now: who has no control has no key that needs it."""
+        self._typing = typing
+        self._open_eyes = open_eyes
         self.snapshot: Snapshot | None = None
         self.zoomed: str | None = panel
         self.log_open = False
@@ -99,6 +110,7 @@ class WatchScreen(Screen[None]):
         yield EventsPanel(self.ink, id=places.EVENTS)
         yield ReadoutPanel(self.ink, id=places.READOUT)
         yield VerdictsPanel(self.ink, id=places.VERDICTS)
+        yield ActionsPanel(self.ink, id=places.ACTIONS, open_eyes=self._open_eyes)
         yield Footer(self.ink, self.bindings, id=places.FOOTER)
 
     def on_mount(self) -> None:
@@ -244,7 +256,9 @@ class WatchScreen(Screen[None]):
         self._zoom(focused if self.zoomed is None else None)
 
     def action_back(self) -> None:
-        """Leave one layer: the filter, the log, the zoom."""
+        """Leave one layer: what waits, the filter, the log, the zoom, what came to nothing."""
+        if self.actions.take_back():
+            return
         if self.filtering or self.studies.filter:
             self._leave_filter()
             self.studies.set_filter("")
@@ -253,6 +267,53 @@ class WatchScreen(Screen[None]):
             self._leave_log()
         elif self.zoomed is not None:
             self._zoom(None)
+        else:
+            self.actions.clear()
+
+    # ------------------------------------------------------------------------------ acting
+
+    @property
+    def actions(self) -> ActionsPanel:
+        return self.query_one(ActionsPanel)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("act", "take_back"):
+            return self.actions.hands is not None
+        return super().check_action(action, parameters)
+
+    def action_act(self, verb: str) -> None:
+        from kevtui.screens import acting
+
+        acting.begin(self, verb, self._typing)
+
+    def action_take_back(self) -> None:
+        if not self.actions.take_back():
+            self.notify("Nothing waits that could be taken back", timeout=3)
+
+    def action_control(self) -> None:
+        from kevtui.screens import acting
+
+        if self._typing.is_fresh():
+            acting.ask_or_give(self)
+
+    def on_actions_panel_control_changed(self, message: ActionsPanel.ControlChanged) -> None:
+        from kevtui.screens import acting
+
+        text, role, told = acting.mode(message.sight, may_act=any(binding.acts for binding in self._table))
+        self.query_one(Header).tell_mode(text, role)
+        self.bindings = acting.bindings(self._table, message.sight)
+        self.query_one(Footer).use(self.bindings)
+        self.refresh_bindings()
+        if told:
+            self.notify(told, markup=False, timeout=10)
+
+    def on_actions_panel_rows_changed(self) -> None:
+        self._rearrange()
+
+    def on_actions_panel_refused(self, message: ActionsPanel.Refused) -> None:
+        from kevtui.screens import acting
+
+        acting.show_refusal(self, message.report, self._typing)
 
     # ------------------------------------------------------------------------------ filter, sort, copy
 
@@ -294,6 +355,12 @@ class WatchScreen(Screen[None]):
 
     # ------------------------------------------------------------------------------ what opens over the panels
 
+    @property
+    def trial_id(self) -> str | None:
+        """`<study>/<label>` of the trial that is meant."""
+        trial = self._trial()
+        return trial.id if trial is not None else None
+
     def _trial(self) -> Trial | None:
         """The trial that is meant: under the cursor where rows are trials, else the one whose curves are shown."""
         key = self.panel.key if isinstance(self.panel, LeasesPanel) else self.studies.key
@@ -304,6 +371,11 @@ class WatchScreen(Screen[None]):
         from kevtui.screens.details import DetailsScreen, describe
         from kevtui.screens.facts_of import of_row
 
+        if isinstance(self.panel, ActionsPanel):
+            from kevtui.screens import acting
+
+            acting.show_output(self, self.panel.key)
+            return
         if self.panel is not None and not isinstance(self.panel, StudiesPanel | LeasesPanel):
             known = of_row(self.snapshot, self.panel.id or "", self.panel.key) if self.snapshot else []
             if known:

@@ -15,6 +15,11 @@ class Footer(Panel, can_focus=False):
         super().__init__(ink, id=id)
         self._table = bindings
 
+    def use(self, bindings: tuple[Binding, ...]) -> None:
+        """Show the keys of another table."""
+        self._table = bindings
+        self.repaint()
+
     def show(self, snapshot: Snapshot) -> None:
         """Keys do not depend on what is watched."""
 

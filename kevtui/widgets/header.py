@@ -11,7 +11,7 @@ from kevtui.widgets.painting import Painting, Row, View
 from kevtui.widgets.panel import Panel
 from kevtui.widgets.state import counts
 
-MODE = "READ-ONLY"
+READ_ONLY, CONTROL = "READ-ONLY", "CONTROL"
 
 _WATCHER_ROLE = {
     WatcherState.ALIVE: Role.GOOD,
@@ -30,6 +30,13 @@ class Header(Panel, can_focus=False):
         super().__init__(ink, id=id)
         self._title_text = title
         self._moved_at: datetime | None = None
+        self._mode: tuple[str, Role] = (READ_ONLY, Role.ACCENT)
+
+    def tell_mode(self, text: str, role: Role = Role.ACCENT) -> None:
+        """Say who may act from here."""
+        if (text, role) != self._mode:
+            self._mode = (text, role)
+            self.repaint()
 
     def show(self, snapshot: Snapshot) -> None:
         if snapshot.changed or self._moved_at is None:
@@ -37,23 +44,23 @@ class Header(Panel, can_focus=False):
         super().show(snapshot)
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
-        rows = [Row.of(strip(snapshot, self._moved_at, view))]
+        rows = [Row.of(strip(snapshot, self._moved_at, view, self._mode))]
         if view.narrow and view.height > 1:
             rows.append(Row.of(tally(snapshot, view)))
         return Painting(rows)
 
     def head(self, view: View) -> tuple[Line, ...]:
         pen = view.pen().gap().add(self._title_text, Role.STRONG)
-        return (_right(pen, [(MODE, Role.ACCENT)]),)
+        return (_right(pen, [self._mode]),)
 
     def _make_painting(self) -> Painting:
         painting = super()._make_painting()
         return painting if self.snapshot is not None else Painting(rows=[Row.of(line) for line in painting.head])
 
 
-def strip(snapshot: Snapshot, moved_at: datetime | None, view: View) -> Line:
+def strip(snapshot: Snapshot, moved_at: datetime | None, view: View, mode: tuple[str, Role]) -> Line:
     pen = view.pen().gap().add(snapshot.title, Role.STRONG)
-    right = [*_marks(snapshot), (MODE, Role.ACCENT)]
+    right = [*_marks(snapshot), mode]
     if moved_at is not None:
         # A clock would tick for nothing; the moment of the last change also says how long it has been quiet.
         label = "" if view.narrow else "last change "

@@ -1,10 +1,13 @@
 """One table of keys feeds the screen, the footer, the palette, the help and the README."""
 
+import re
+
 import pytest
 import sample_snapshots as samples
 from shown_app import shown
 
-from kevtui.keymap import BINDINGS, BadKeymap, check, markdown, remap
+from kevtui.actions.verbs import VERBS, Weight
+from kevtui.keymap import BINDINGS, BadKeymap, check, looking, markdown, remap
 from kevtui.screens.palette import commands, matching
 
 
@@ -13,10 +16,45 @@ def test_no_key_and_no_id_is_there_twice() -> None:
     assert len({binding.id for binding in BINDINGS}) == len(BINDINGS)
 
 
-def test_nothing_is_dangerous_and_capitals_are_kept_for_what_will_be() -> None:
+ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+"""Each row of the keyboard stands half a key to the right of the one above."""
+
+
+def beside(one: str, other: str) -> bool:
+    """Whether two letters touch on a keyboard."""
+    places = {key: (row, 2 * column + row) for row, keys in enumerate(ROWS) for column, key in enumerate(keys)}
+    (row, at), (other_row, other_at) = places[one.lower()], places[other.lower()]
+    return abs(row - other_row) <= 1 and abs(at - other_at) <= 2
+
+
+def test_what_spends_or_destroys_is_on_capitals_that_no_slip_can_confuse() -> None:
+    dangerous = [key for binding in BINDINGS if binding.danger for key in binding.keys]
+    assert {"L", "R", "X"} <= set(dangerous)
     for binding in BINDINGS:
-        assert not binding.danger
-        assert not any(len(key) == 1 and key.isupper() for key in binding.keys)
+        for key in binding.keys:
+            assert (len(key) == 1 and key.isupper()) == binding.danger, binding.id
+    assert [(a, b) for a in dangerous for b in dangerous if a < b and beside(a, b)] == []
+
+
+def test_no_verb_is_on_the_plain_letter_of_one_that_spends() -> None:
+    dangerous = {key.lower() for binding in BINDINGS if binding.danger for key in binding.keys}
+    assert not dangerous & {key for binding in BINDINGS if binding.acts for key in binding.keys}
+
+
+def test_every_key_that_acts_has_a_twin_without_a_screen() -> None:
+    twins = [re.fullmatch(r"screen\.act\('(\w+)'\)", binding.action) for binding in BINDINGS if binding.acts]
+    verbs = {"reads" if match[1] == "stage_reads" else match[1] for match in twins if match}
+    assert verbs == set(VERBS)
+    for binding in BINDINGS:
+        if binding.danger:
+            verb = binding.id.replace("stage_reads", "reads")
+            assert VERBS[verb].weight is not Weight.SAFE, binding.id
+
+
+def test_without_hands_only_what_looks_is_left() -> None:
+    left = looking(BINDINGS)
+    assert not any(binding.acts or binding.danger for binding in left)
+    assert all(binding in left for binding in BINDINGS if not binding.acts)
 
 
 def test_keys_that_multiplexers_and_terminals_take_are_not_used() -> None:
