@@ -34,7 +34,6 @@ from kev.suite import open_suite
 
 QUESTIONS = {**dict.fromkeys(memos.PLACES, "choice"), "signed": "yes or no", "size": "score"}
 READS = {"memos": "what it was trained on", "bulletins": "never trained on"}
-POOL = "bulletins"
 STANDARD_ERRORS = 3
 """How far below the ceiling an accuracy may be: the share of right labels among a few hundred varies by itself."""
 
@@ -49,12 +48,12 @@ class Size:
 
     train: int = 1000
     held_out: int = 400
-    epochs: int = 5
+    epochs: int = 3
     batch: int = 4
     repeat: int = 1
     """How often each record comes in an epoch."""
     max_steps: int = 0
-    save_every: int = 500
+    save_every: int = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,8 @@ class Demo:
         held_out = {"calibration": self.size.held_out, "development": self.size.held_out}
         for plan in (
             SuitePlan("memos-v1", "Memos, to train on.", 11,
-                      (Ingredient(memos.generate_memos, ("memos",), {"train": self.size.train, **held_out}),),
+                      (Ingredient(memos.generate_checked_memos, ("memos",), {"train": self.size.train}),
+                       Ingredient(memos.generate_memos, ("memos",), held_out)),
                       trainable=("memos",)),
             SuitePlan("bulletins-v1", "Bulletins, for temperatures.", 12,
                       (Ingredient(memos.generate_bulletins, ("bulletins",), held_out),)),
@@ -104,6 +104,8 @@ class Demo:
             "synthetic_repeat": self.size.repeat,
             "accum": 1,
             "head_dim": 128,
+            # Labels that are never wrong would drive the logits up without end, past what a temperature may be.
+            "label_smoothing": 0.02,
             "p_none": 0,
             "p_none_distract": 0,
             "p_distract": 0,
@@ -156,8 +158,7 @@ def figures(before: Rows, after: Rows, say: Callable[[str], None], name: str) ->
     eces = [metric(rows, "ece") or 0.0 for rows in (before, after)]
     losses = [metric(rows, "nll") or 0.0 for rows in (before, after)]
     say(f"{name:<10} ECE {eces[0]:.4f} -> {eces[1]:.4f}, NLL {losses[0]:.4f} -> {losses[1]:.4f}")
-    # What it was trained on it may know so well that there is nothing left to calibrate; see docs/evaluation.md.
-    if name == POOL and eces[1] >= eces[0]:
+    if eces[1] >= eces[0]:
         missing.append(f"{name}: ECE {eces[0]:.4f} -> {eces[1]:.4f} does not fall")
     return missing
 

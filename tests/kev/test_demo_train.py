@@ -15,7 +15,16 @@ from endpoints import served
 
 from kev.clock import SystemClock
 from kev.data.draw import Draw
-from kev.data.memos import NOISE, OFFERED, PLACES, ceiling, generate_bulletins, generate_memos, solve
+from kev.data.memos import (
+    NOISE,
+    OFFERED,
+    PLACES,
+    ceiling,
+    generate_bulletins,
+    generate_checked_memos,
+    generate_memos,
+    solve,
+)
 from kev.data.part import Part
 from kev.predictors.purse import Purse, Tariff
 from kev.predictors.remote import Endpoint, RemotePredictor
@@ -125,6 +134,13 @@ def test_memos_are_labelled_wrongly_as_often_as_is_said_and_never_otherwise() ->
                 assert solve(facts)[name] is not None
                 right += record.questions[name].label == solve(facts)[name]
             assert right / len(records) == pytest.approx(ceiling(name), abs=0.035)
+
+
+def test_a_checked_memo_carries_the_solvers_own_labels() -> None:
+    stream = generate_checked_memos(Draw(5, "checked"), Part.named("train"))
+    for record in [next(stream)[0] for _ in range(100)]:
+        facts = (record.meta.model_extra or {})["facts"]
+        assert {name: question.label for name, question in record.questions.items()} == solve(facts)
 
 
 def test_the_answers_stand_in_the_text() -> None:
