@@ -71,9 +71,11 @@ def on_cards(resources: budget.Resources, timeout: int, **settings: Any) -> Any:
     )  # fmt: skip
 
 
-def on_cores(cpu: int, memory: int | tuple[int, int], timeout: int, **settings: Any) -> Any:
+def on_cores(
+    cpu: int, memory: int | tuple[int, int], timeout: int, image: modal.Image = CPU_IMAGE, **settings: Any
+) -> Any:
     """A function without cards."""
-    return app.function(image=CPU_IMAGE, cpu=cpu, memory=memory, timeout=timeout, retries=0, **settings)
+    return app.function(image=image, cpu=cpu, memory=memory, timeout=timeout, retries=0, **settings)
 
 
 # Remote functions. Each takes one JSON object, an order of kev.worker.orders, and returns one.
@@ -111,6 +113,18 @@ def run_resume(payload: dict[str, Any]) -> dict[str, Any]:
     return enter(2).rescore(payload)
 
 
+@on_cores(budget.INTERPOLATION.cpu, budget.INTERPOLATION.memory, 10_800, CUDA_IMAGE, volumes=READ_VOLUMES,
+          single_use_containers=True)  # fmt: skip
+def run_interpolate(payload: dict[str, Any]) -> dict[str, Any]:
+    return enter(budget.INTERPOLATION.cpu).interpolate(payload)
+
+
+@on_cores(budget.MIRROR.cpu, budget.MIRROR.memory, 14_400, CUDA_IMAGE, volumes=READ_VOLUMES, secrets=SECRETS,
+          single_use_containers=True)  # fmt: skip
+def run_mirror(payload: dict[str, Any]) -> dict[str, Any]:
+    return enter(budget.MIRROR.cpu).mirror(payload)
+
+
 @on_cores(1, 1024, 120)
 def remote_source_hashes(_payload: dict[str, Any]) -> dict[str, str]:
     from kev.worker.sources import source_hashes
@@ -121,7 +135,8 @@ def remote_source_hashes(_payload: dict[str, Any]) -> dict[str, str]:
 def enter(cores: int) -> Any:
     """What a container does, once its libraries know how many cores they have and where to keep what they fetch."""
     containers.limit_threads(cores)
-    containers.use_hub_cache(containers.MountedVolume("kev-hf-cache", "/hf", HF_CACHE))
+    hub = containers.MountedVolume("kev-hf-cache", "/hf", HF_CACHE)
+    containers.use_hub_cache(hub)
     from kev.worker.duties import Duties
 
     return Duties(
@@ -130,6 +145,7 @@ def enter(cores: int) -> Any:
             leases=containers.MountedVolume("kev-leases", "/leases", LEASES),
             root=ROOT,
             call_id=modal.current_function_call_id(),
+            hub=hub,
         )
     )
 
@@ -191,7 +207,7 @@ def mirror_snapshots(
     force: bool = False,
     dry_run: bool = False,
 ) -> None:
-    """Upload complete checkpoints to a private repository; sizes first."""
+    """Copy complete checkpoints to a private repository; sizes first, and nothing else with --dry-run."""
     launcher().mirror_snapshots(study, paths, repo, force, dry_run)
 
 

@@ -49,6 +49,7 @@ FULL_WEIGHT_DISK = 1_048_576
 FULL_WEIGHT_SINGLE = Resources(24, (368_640, 409_600), FULL_WEIGHT_DISK)
 FULL_WEIGHT_SHARDED = Resources(16, (409_600, 471_040), FULL_WEIGHT_DISK)
 INTERPOLATION = Resources(8, (81_920, 131_072))
+MIRROR = Resources(4, (16_384, 65_536))
 
 FULL_WEIGHT_ATTEMPTS = 3
 """The first run and two continuations; a LoRA trial has one attempt."""

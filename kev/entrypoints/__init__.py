@@ -8,5 +8,7 @@ continuation    going on with one trial after a timeout
 resume          every trial of a study: adopt, continue, or score again
 pull, results   bringing a study home, and its results.jsonl
 benchmarks      reads, each with a record of its own
+interpolation   checkpoints between two others
+mirror          copies of checkpoints in another place
 locked_test     the one read of the test partitions
 """

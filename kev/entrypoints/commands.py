@@ -12,15 +12,14 @@ from kev.compute.leases import CLAIMS_DICT
 from kev.compute.modal_compute import ModalCompute
 from kev.entrypoints.admission import Request
 from kev.entrypoints.benchmarks import run_benchmarks
+from kev.entrypoints.interpolation import BlendRequest, run_interpolation
 from kev.entrypoints.locked_test import LockedRequest, run_locked
+from kev.entrypoints.mirror import MirrorRequest, run_mirror
 from kev.entrypoints.place import Place
 from kev.entrypoints.pull import pull_study
 from kev.entrypoints.resume import ResumeRequest, resume_study
 from kev.entrypoints.study import launch_study
-from kev.errors import Refused, UsageError
 from kev.text import visible
-
-NO_MODELS = "needs the model package, which this version of kev does not have; nothing was started"
 
 
 def say(line: str) -> None:
@@ -61,22 +60,15 @@ class Commands:
         self._run(lambda place: run_locked(place, request))
 
     def mirror_snapshots(self, study: str, paths: str, repo: str, force: bool, dry_run: bool) -> None:
-        del force
-        if not study and not paths:
-            self._refuse(UsageError("mirror_snapshots: name a --study or --paths"))
-        what = f"the dry run for {repo}" if dry_run else f"uploading to {repo}"
-        self._refuse(Refused(f"mirror_snapshots: {what} {NO_MODELS}"))
+        request = MirrorRequest(study, paths, repo, force, dry_run)
+        self._run(lambda place: run_mirror(place, request))
 
     def interpolate(
         self, sft: str, prefix: str, alphas: str, base: str, revision: str, study: str, timeout: int, toward: str,
         blend_head: bool,
     ) -> None:  # fmt: skip
-        del prefix, alphas, base, revision, study, timeout
-        if not sft.startswith("/runs/"):
-            self._refuse(UsageError(f"--sft {sft!r:.100}: write a checkpoint under /runs/"))
-        if blend_head and not toward:
-            self._refuse(UsageError("--blend-head needs --toward"))
-        self._refuse(Refused(f"interpolate: mixing checkpoints {NO_MODELS}"))
+        request = BlendRequest(sft, prefix, alphas, base, revision, study, timeout, toward, blend_head)
+        self._run(lambda place: run_interpolation(place, request))
 
     def _run(self, command: Callable[[Place], Awaitable[int]]) -> None:
         """Raises SystemExit with the code of `command` unless that is 0."""
@@ -87,9 +79,3 @@ class Commands:
     async def _attend(self, command: Callable[[Place], Awaitable[int]]) -> int:
         async with ModalCompute(ModalSettings(app=self.app_name)) as compute:
             return await command(Place(self.root, compute, DictClaims(CLAIMS_DICT), self.app_name, say=say))
-
-    def _refuse(self, refusal: Refused | UsageError) -> None:
-        def raise_it() -> int:
-            raise refusal
-
-        raise SystemExit(console.run(raise_it))

@@ -12,7 +12,7 @@ from kev.ledger.units import Attempt, Unit
 from kev.ledger.views import write_views
 from kev.rounds.watching.decide import Ended, end_of
 
-ONE_CALL = frozenset({"read", "locked", "blend", "rescore"})
+ONE_CALL = frozenset({"read", "locked", "blend", "mirror", "rescore"})
 """Kinds of work that one call does: its end is the unit's."""
 
 

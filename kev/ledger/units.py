@@ -2,7 +2,8 @@
 
 A unit's id derives from what is wanted, so that wanting the same thing twice is one unit:
 
-    trial/<study>/<label>      read/<directory>      locked/<name>      blend/<study>/<prefix>      sources/<app>/<at>
+    trial/<study>/<label>      read/<directory>             locked/<name>
+    blend/<study>/<prefix>     mirror/<repository>/<hash>   sources/<app>/<at>
 """
 
 from collections.abc import Iterable
@@ -193,3 +194,7 @@ def trial_id(study: str, label: str) -> str:
 def read_id(directory: str) -> str:
     """Of the read that fills `directory`, relative to the root."""
     return f"read/{directory}"
+
+
+def blend_id(study: str, prefix: str) -> str:
+    return f"blend/{study}/{prefix}"

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -28,10 +29,13 @@ class Layout:
     @property
     def sha256(self) -> str:
         """The adapter file's hash, or that of the lines `name:hash` of all shards."""
-        hashes = [f"{path.name}:{_file_sha256(path)}" for path in self.weights]
-        if self.kind == "lora":
-            return hashes[0].partition(":")[2]
-        return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+        return _file_sha256(self.weights[0]) if self.kind == "lora" else weights_sha256(self.weights)
+
+
+def weights_sha256(paths: Sequence[Path]) -> str:
+    """The hash of full weights in these files: that of the lines `name:hash`, in order of name."""
+    lines = [f"{path.name}:{_file_sha256(path)}" for path in sorted(paths)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def find_layout(directory: Path, head: Head) -> Layout:

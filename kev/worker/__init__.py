@@ -6,6 +6,8 @@ trials      one trial from its lease to its result
 models      a model's training, scoring and reads: kev.trial and kev.reads do them
 training    the seam to `synthetic`, methods of training that need no accelerator: for rehearsals
 scoring     a synthetic checkpoint's answers to a partition: predictions, rows, report
+blends      checkpoints between two others
+mirrors     copies of checkpoints in another place
 reads       a benchmark job, and the one read of a locked test
 
 Importing the package loads neither numpy nor modal, so that the threads of a container can be set first.

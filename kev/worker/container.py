@@ -61,6 +61,8 @@ class Container:
     leases: Volume
     root: Path
     call_id: str | None = None
+    hub: Volume | None = None
+    """Holds what is fetched from the Hub, and bases that people put there."""
     clock: Clock = field(default_factory=SystemClock)
 
     def place(self, remote: str) -> Path:

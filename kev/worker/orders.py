@@ -3,6 +3,7 @@
 Both sides use the same records, so a launcher cannot send what a container would misread.
 """
 
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError
@@ -16,6 +17,8 @@ SHARDED_TRIAL_FUNCTION = "run_sharded_trial"
 BENCHMARK_FUNCTION = "run_bench"
 LOCKED_TEST_FUNCTION = "run_locked_test"
 RESCORE_FUNCTION = "run_resume"
+BLEND_FUNCTION = "run_interpolate"
+MIRROR_FUNCTION = "run_mirror"
 HASHES_FUNCTION = "remote_source_hashes"
 
 
@@ -122,6 +125,38 @@ class LockedOrder(Order):
     decision: str | None = None
     transfer: str | None = None
     redo_interrupted: bool = False
+
+
+class BlendOrder(Order):
+    """Mix a checkpoint of full weights with another, or with the base it came from."""
+
+    sft: str
+    """Path on the runs volume, `/runs/...`."""
+    toward: str = ""
+    """Another checkpoint, on the runs volume or the Hub; empty for the base."""
+    base: str
+    revision: str
+    alphas: list[str]
+    """Shares of `sft`, as they were written."""
+    prefix: str
+    study: str
+    blend_head: bool = False
+
+
+class MirrorOrder(Order):
+    """Copy complete checkpoints to another place."""
+
+    checkpoints: list[str]
+    """Directories on the runs volume."""
+    repo: str
+    """A private repository of the Hub, owner/name, or a directory of a volume, `/hf/...`."""
+    force: bool = False
+    """Whether one that is there already is copied again."""
+
+
+def blend_directory(study: str, prefix: str, alpha: str) -> str:
+    """Of a mixed checkpoint, on the runs volume: `r20-wise/27b-a-w85` for an alpha of 0.85."""
+    return f"{study}/{prefix}-w{int(Decimal(alpha) * 100)}"
 
 
 def parse_order(payload: object, shape: type[AnyRecord]) -> AnyRecord:

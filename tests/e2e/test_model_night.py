@@ -11,6 +11,9 @@ pytest.importorskip("torch", reason="a model is trained here")
 
 from kev.compute.protocol import CallRef, CallState, Phase
 from kev.emulator.plan import ContainerEvent
+from kev.model.loading import new_model
+from kev.model.saving import save_checkpoint
+from kev.model.settings import Settings
 from kev.model.tiny_base import make_tiny_base
 from kev.records.base import read_record
 from kev.records.report import Report
@@ -103,3 +106,32 @@ def test_a_study_of_a_model_is_trained_pulled_and_its_checkpoint_read(night: Nig
     report = read_record(night.root / "runs/model-held/report.json", Report)
     assert report.clean == result.transfer.clean
     assert f"model-held: acc {report.clean['acc']:.4f}" in out
+
+
+def test_a_checkpoint_is_mixed_with_its_base_read_and_mirrored(night: Night, tmp_path: Path) -> None:
+    base = make_tiny_base(tmp_path / "base", hidden=32, layers=1, vocabulary=400)
+    night.modal("volume", "put", "kev-hf-cache", str(base), "bases/mixed")
+    sft = tmp_path / "sft"
+    save_checkpoint(sft, new_model(str(base), Settings(lora=0), seed=3))
+    (sft / "training_metrics.json").write_text("{}")
+    night.modal("volume", "put", "kev-runs", str(sft), "sft/00-trial-0/checkpoint")
+    asked = ("--sft", "/runs/sft/00-trial-0/checkpoint", "--base", "/hf/bases/mixed", "--revision", "0" * 40,
+             "--alphas", "0.70", "--study", "wise", "--prefix", "tiny", "--timeout", "600")  # fmt: skip
+    out, _ = night.run("interpolate", *asked)
+    assert "wise/tiny-w70: /runs/wise/tiny-w70/checkpoint" in out
+    record = json.loads((night.root / "runs/wise/tiny-w70/interpolation.json").read_text())
+    assert (record["alpha"], record["toward"]) == (0.7, "/hf/bases/mixed")
+    _, err = night.run("interpolate", *asked, "--blend-head", code=1)
+    assert err == "--blend-head needs --toward: a base has no head\n"
+
+    job = "/runs/wise/tiny-w70/checkpoint@evals/small-transfer-v1@tiny-w70-held"
+    out, _ = night.run("benchmarks", "--jobs", job, "--gpu", "H100")
+    assert "tiny-w70-held: acc " in out
+
+    mirror = ("--study", "wise", "--repo", "/hf/mirrors/wise")
+    out, _ = night.run("mirror_snapshots", *mirror, "--dry-run")
+    assert "/runs/wise/tiny-w70/checkpoint" in out and "nothing was copied" in out
+    assert night.volume_file("mirrors/wise/wise/tiny-w70/head.pt", "kev-hf-cache") is None
+    out, _ = night.run("mirror_snapshots", *mirror)
+    assert "/hf/mirrors/wise: mirrored" in out
+    assert night.volume_file("mirrors/wise/wise/tiny-w70/head.pt", "kev-hf-cache") is not None
