@@ -44,7 +44,14 @@ class Admission:
     suite: str
     transfer: str | None
     configs: list[dict[str, Any]]
-    """The plan's trials, as written."""
+    """The plan's trials, as written, and then {"existing": path} for each checkpoint that is only scored."""
+
+    def numbered(self) -> list[tuple[int | None, dict[str, Any]]]:
+        """Each of `configs`, with its number among the checkpoints that are only scored, or None."""
+        trained = sum("existing" not in config for config in self.configs)
+        return [
+            (index - trained if "existing" in config else None, config) for index, config in enumerate(self.configs)
+        ]
 
 
 def admit(request: Request, root: Path) -> Admission:
@@ -55,19 +62,25 @@ def admit(request: Request, root: Path) -> Admission:
             f"study {name!r:.100}: a name is 1 to 80 letters, digits, _ or -, and begins with a letter or digit"
         )
     check_directory_is_unused(root / "runs", name)
-    if request.existing:
-        raise Refused("--existing: measuring checkpoints that exist needs the model package, which is not there yet")
+    existing = [{"existing": path} for path in existing_checkpoints(request.existing)]
     suite = open_inside(root, request.suite, "--suite")
     plan = read_plan(root, request.plan, suite)
     full_weight = is_full_weight(plan)
     bound = budget.check_study(
-        name, request.gpu, request.timeout, _dollars(request.budget), len(plan), full_weight=full_weight
+        name, request.gpu, request.timeout, _dollars(request.budget), len(plan) + len(existing), full_weight=full_weight
     )
     check_partitions(suite, ("train", "calibration", "development"))
     if request.transfer:
         check_partitions(open_inside(root, request.transfer, "--transfer"), ("development",))
     return Admission(
-        name, request.gpu, request.timeout, bound, full_weight, request.suite, request.transfer or None, plan
+        name,
+        request.gpu,
+        request.timeout,
+        bound,
+        full_weight,
+        request.suite,
+        request.transfer or None,
+        [*plan, *existing],
     )
 
 
@@ -110,6 +123,15 @@ def open_inside(root: Path, path: str, flag: str) -> Suite:
     if not (root / path).is_dir():
         raise Refused(f"{flag} {path}: there is no such suite in this checkout")
     return open_suite(root / path)
+
+
+def existing_checkpoints(paths: str) -> list[str]:
+    """The checkpoints of a comma-separated list. Raises UsageError for one that is not on the runs volume."""
+    found = [part.strip() for part in paths.split(",") if part.strip()]
+    for path in found:
+        if not path.startswith("/runs/") or ".." in Path(path).parts:
+            raise UsageError(f"--existing {path!r:.100}: write a checkpoint under /runs/")
+    return found
 
 
 def check_partitions(suite: Suite, splits: tuple[str, ...]) -> None:

@@ -100,7 +100,7 @@ async def _choose(place: Place, request: ResumeRequest, labels: list[str]) -> li
     found = {each.trial.label: each for each in remains_of(request.study, [entry.path for entry in entries])}
     for label in labels:
         index = label.rpartition("-")[2]
-        if label not in found and index.isdecimal():
+        if label not in found and label.startswith("trial-") and index.isdecimal():
             directory = f"{request.study}/{trial_directory(int(index))}"
             found[label] = Remains(Trial(label, directory), frozenset())
     if not request.trial:

@@ -48,13 +48,13 @@ def study_orders(admission: Admission, provenance: Provenance) -> list[Wanted]:
     attempts = budget.FULL_WEIGHT_ATTEMPTS if admission.full_weight else 1
     each = round_up(admission.bound / len(admission.configs) / attempts)
     return [
-        (trial_id(admission.name, label_of(index)),
+        (trial_id(admission.name, label_of(index, existing)),
          trial_order(
              admission.name, index, config, suite=admission.suite, transfer=admission.transfer, gpu=admission.gpu,
              timeout=admission.timeout, full_weight=admission.full_weight, attempt_usd=each,
-             study_usd=budget.recorded(admission.bound), provenance=provenance,
+             study_usd=budget.recorded(admission.bound), provenance=provenance, existing=existing,
          ))
-        for index, config in enumerate(admission.configs)
+        for index, (existing, config) in enumerate(admission.numbered())
     ]  # fmt: skip
 
 

@@ -52,13 +52,14 @@ def _study(spec: RoundSpec, root: Path, name: str, study: Study, provenance: Pro
 def trial_order(
     study: str, index: int, config: dict[str, Any], *, suite: str, transfer: str | None, gpu: str, timeout: int,
     full_weight: bool, attempt_usd: Decimal, study_usd: Decimal | None, provenance: Provenance,
+    existing: int | None = None,
 ) -> Order:  # fmt: skip
-    """One trial of a study, whoever wants it."""
-    directory = f"{study}/{trial_directory(index)}"
+    """One trial of a study, whoever wants it; with `existing`, the scoring of a checkpoint that is there."""
+    directory = f"{study}/{trial_directory(index, existing)}"
     return Order(
         kind="trial",
         name=study,
-        label=label_of(index),
+        label=label_of(index, existing),
         function=trial_function(gpu, full_weight),
         payload={
             "sources": provenance.sources,
@@ -69,6 +70,7 @@ def trial_order(
             "suite": suite,
             "transfer": transfer,
             "gpu": gpu,
+            **({} if existing is None else {"existing": existing}),
         },
         gpu=gpu,
         timeout=timeout,

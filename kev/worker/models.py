@@ -38,12 +38,8 @@ def train_and_score(
     `check` is called all the time, and before the result is written. Raises what training and reading raise.
     """
 
-    def complete(path: Path, data: bytes) -> None:
-        check()
-        write_with_manifest(path.parent, path.name, data)
-
     job = replace(job, config=_pinned(job))
-    tools = torch_tools(say=say, before_step=check, complete=complete)
+    tools = torch_tools(say=say, before_step=check, complete=_completing(check))
     if cards > 1:
         tools = replace(tools, train=train_on_cards(cards, job, check, tools.device))
     records = records_to_train(job)
@@ -51,6 +47,29 @@ def train_and_score(
     if records or not config.full_ft:
         fetch_base(config.base, config.base_revision, say)
     return carry_out(job, records, found, tools, resume=resume)
+
+
+def measure(
+    job: TrialJob, found: dict[str, Any], check: Callable[[], None], say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Score `job.checkpoint`, which is there, as a trial is scored. Returns the result. Raises what reading raises."""
+    from kev.model.layout import ADAPTER
+
+    assert job.checkpoint is not None
+    if (job.checkpoint / ADAPTER).is_file():
+        head = read_head(job.checkpoint)
+        fetch_base(head.base, head.get("base_revision"), say)
+    return carry_out(job, [], found, torch_tools(say=say, complete=_completing(check)), resume=False)
+
+
+def _completing(check: Callable[[], None]) -> Callable[[Path, bytes], None]:
+    """How the file that makes a trial final is written: if the attempt may still, and with the manifest before it."""
+
+    def complete(path: Path, data: bytes) -> None:
+        check()
+        write_with_manifest(path.parent, path.name, data)
+
+    return complete
 
 
 def _pinned(job: TrialJob) -> dict[str, Any]:

@@ -29,14 +29,14 @@ def trial_function(gpu: str, full_weight: bool) -> str:
     return FULL_TRIAL_FUNCTION if gpu.partition(":")[2] in ("", "1") else SHARDED_TRIAL_FUNCTION
 
 
-def label_of(index: int) -> str:
-    """The label of a plan's trial, counted from 0."""
-    return f"trial-{index}"
+def label_of(index: int, existing: int | None = None) -> str:
+    """The label of a plan's trial, counted from 0, or of the checkpoint number `existing` that is only scored."""
+    return f"trial-{index}" if existing is None else f"existing-{existing}"
 
 
-def trial_directory(index: int) -> str:
-    """The directory of a plan's trial in its study."""
-    return f"{index:02d}-{label_of(index)}"
+def trial_directory(index: int, existing: int | None = None) -> str:
+    """The directory of a trial in its study, of which `index` counts all."""
+    return f"{index:02d}-{label_of(index, existing)}"
 
 
 class Order(StrictRecord):
@@ -72,15 +72,17 @@ class TrialOrder(Order):
     evidence: LeaseEvidence | None = None
     """What the launcher saw of a lease that was never ended."""
     gpu: str | None = None
+    existing: int | None = None
+    """The number of a checkpoint that is there and only scored, `config["existing"]`."""
 
     @property
     def label(self) -> str:
-        return label_of(self.index)
+        return label_of(self.index, self.existing)
 
     @property
     def directory(self) -> str:
         """Of the trial, on the runs volume."""
-        return f"{self.study}/{trial_directory(self.index)}"
+        return f"{self.study}/{trial_directory(self.index, self.existing)}"
 
     @property
     def cards(self) -> int:

@@ -26,7 +26,7 @@ def new_provenance(
         "torch": torch_version(),
         "device": device,
         "gpu": order.gpu,
-        "legacy_checkpoint": False,
+        "legacy_checkpoint": order.existing is not None,
         "nonces": [order.nonce],
     }
     return provenance | ({"synthetic": True} if synthetic else {})

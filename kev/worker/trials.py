@@ -112,11 +112,13 @@ class _Trial:
 
     def _train_and_score(self) -> dict[str, Any]:
         order = self.order
-        config = TrialConfig.model_validate(order.config)
         suite = open_suite(self.container.root / order.suite)
         transfer = open_suite(self.container.root / order.transfer) if order.transfer else None
+        if order.existing is not None:
+            return self._measure(suite, transfer)
+        config = TrialConfig.model_validate(order.config)
         continued = (self.directory / "provenance.json").exists()
-        provenance = self._write_provenance(suite, config)
+        provenance = self._write_provenance(suite, synthetic.is_synthetic(config.base))
         what = "continuing" if continued else f"config={files.dump_json_line(order.config).decode().strip()}"
         self.show(f"[{order.label}] {order.gpu or 'cpu'} torch {provenance['torch']} {what}")
         if synthetic.is_synthetic(config.base):
@@ -130,6 +132,17 @@ class _Trial:
 
     def _answer(self, result: dict[str, Any]) -> dict[str, Any]:
         return {"label": self.order.label, "objective": result["objective"], "gates_passed": result["gates"]["passed"]}
+
+    def _measure(self, suite: Suite, transfer: Suite | None) -> dict[str, Any]:
+        """Score a checkpoint that is there already."""
+        place = self.container.place(str(self.order.config.get("existing")))
+        checkpoint = place / CHECKPOINT if (place / CHECKPOINT).is_dir() else place
+        if not models.is_model(checkpoint):
+            raise NotFound(f"{self.order.config.get('existing')}: holds no checkpoint of a model")
+        provenance = self._write_provenance(suite, False)
+        self.show(f"[{self.order.label}] {self.order.gpu or 'cpu'} torch {provenance['torch']} scoring {place.name}")
+        job = TrialJob(self.directory, self.order.config, suite, transfer, self.container.root, checkpoint)
+        return self._answer(models.measure(job, provenance, self.lease.check, self.show))
 
     def _rehearse(
         self, config: TrialConfig, suite: Suite, transfer: Suite | None, provenance: dict[str, Any]
@@ -159,12 +172,11 @@ class _Trial:
             )
         )
 
-    def _write_provenance(self, suite: Suite, config: TrialConfig) -> dict[str, Any]:
+    def _write_provenance(self, suite: Suite, rehearsal: bool) -> dict[str, Any]:
         path = self.directory / "provenance.json"
         try:
             provenance = continued_provenance(path, self.order, self.hashes)
         except NotFound:
-            rehearsal = synthetic.is_synthetic(config.base)
             device = "cpu" if rehearsal else models.best_device()
             provenance = new_provenance(self.order, suite, self.hashes, device=device, synthetic=rehearsal)
         files.write_atomic(path, files.dump_json(provenance))

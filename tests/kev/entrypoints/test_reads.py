@@ -9,7 +9,6 @@ import pytest
 from kev.compute.errors import SpendLimitReached, Unavailable
 from kev.compute.protocol import CallState, Phase
 from kev.entrypoints.benchmarks import run_benchmarks
-from kev.entrypoints.commands import Commands
 from kev.entrypoints.locked_test import LockedRequest, run_locked
 from kev.errors import KevError, Refused
 from kev.suite import open_suite
@@ -202,22 +201,3 @@ async def test_a_locked_read_that_failed_may_be_tried_again_and_one_that_runs_is
     assert await locked(desk) == 0
     assert await locked(desk) == 0
     assert len(desk.compute.spawned) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "words"),
-    [
-        ("interpolate", ("x", "p", "0.5", "b", "r", "s", 60, "", False), "under /runs/"),
-        ("interpolate", ("/runs/x", "p", "0.5", "b", "r", "s", 60, "", True), "--blend-head needs --toward"),
-        ("interpolate", ("/runs/x", "p", "0.5", "b", "r", "s", 60, "", False), "needs the model package"),
-        ("mirror_snapshots", ("", "", "o/r", False, True), "name a --study or --paths"),
-        ("mirror_snapshots", ("s", "", "o/r", False, False), "needs the model package"),
-    ],
-)
-def test_what_is_not_there_yet_says_so_in_one_line_and_exits_1(
-    desk: Desk, capsys: pytest.CaptureFixture[str], name: str, arguments: tuple[Any, ...], words: str
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        getattr(Commands(desk.root, "kev-tests"), name)(*arguments)
-    printed = capsys.readouterr()
-    assert caught.value.code == 1 and words in printed.err and printed.err.count("\n") == 1

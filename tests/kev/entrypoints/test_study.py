@@ -92,7 +92,8 @@ async def test_a_trial_runs_on_the_machine_that_its_bound_was_made_for(
         ({"suite": "evals/small-transfer-v1"}, "evaluation only"),
         ({"transfer": "evals/absent"}, "no such suite"),
         ({"plan": "absent.json"}, "no such file"),
-        ({"existing": "/runs/old"}, "--existing"),
+        ({"existing": "runs/old"}, "--existing"),
+        ({"existing": "/runs/../old"}, "--existing"),
     ],
 )
 async def test_what_may_not_be_launched_is_refused(desk: Desk, changes: dict[str, Any], words: str) -> None:
@@ -266,3 +267,22 @@ async def test_the_results_of_a_pulled_study_are_ranked_and_damage_is_a_line(des
     assert [(each["id"], each["status"]) for each in lines] == [
         ("01-trial-1", "complete"), ("00-trial-0", "complete"), ("03-trial-3", "failed"), ("02-trial-2", "damaged"),
     ]  # fmt: skip
+
+
+async def test_checkpoints_that_exist_are_scored_behind_the_plans_trials_and_within_the_bound(desk: Desk) -> None:
+    desk.write_plan(LORA)
+    assert await launch(desk, existing="/runs/old/00-trial-0/checkpoint,/runs/older/checkpoint") == 0
+    payloads = [payload for _, payload, _, _ in desk.compute.spawned]
+    assert [(each["index"], each.get("existing"), each["config"].get("existing")) for each in payloads] == [
+        (0, None, None), (1, 0, "/runs/old/00-trial-0/checkpoint"), (2, 1, "/runs/older/checkpoint"),
+    ]  # fmt: skip
+    record = desk.spawn_record()
+    assert set(record["calls"]) == {"trial-0", "existing-0", "existing-1"}
+    one = await single_bound(desk)
+    assert record["bound_usd"] == pytest.approx(3 * one, abs=0.02)
+
+
+async def single_bound(desk: Desk) -> float:
+    """What the plan alone is admitted for."""
+    assert await launch(desk, name="alone") == 0
+    return float(desk.spawn_record("alone")["bound_usd"])

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from kev.checkpoint import read_head
-from kev.errors import Refused
+from kev.errors import NotFound, Refused
 from kev.model.loading import load_checkpoint, new_model
 from kev.model.saving import save_checkpoint
 from kev.model.settings import Settings
@@ -20,6 +20,7 @@ from kev.model.tiny_base import make_tiny_base
 from kev.worker.blends import run_interpolation
 from kev.worker.mirrors import run_mirror
 from kev.worker.orders import BlendOrder, MirrorOrder
+from kev.worker.trials import run_trial
 
 from .conftest import Bench, DirectoryVolume
 
@@ -148,3 +149,21 @@ def test_nothing_is_mirrored_to_a_public_repository(bench: Bench, base: Path, mo
     with pytest.raises(Refused, match="is public"):
         run_mirror(order, bench.container, bench.lines.append)
     assert not (bench.runs.path / "night/00-trial-0/checkpoint/hub.json").exists()
+
+
+def test_a_checkpoint_that_is_there_is_scored_as_a_trial_is(bench: Bench, base: Path) -> None:
+    path = put_checkpoint(bench, base, "night/00-trial-0", 0.4)
+    order = bench.order({"existing": path}, study="again", index=1, existing=0)
+    answer = run_trial(order, bench.container, bench.claims, bench.lines.append)
+    assert answer["label"] == "existing-0" and "objective" in answer, answer
+    scored = bench.runs.committed / "again/01-existing-0"
+    result = json.loads((scored / "result.json").read_text())
+    assert result["provenance"]["legacy_checkpoint"] is True and result["training_resources"] == {}
+    assert {"result.json", "development/rows.json"} <= json.loads((scored / "manifest.json").read_text())[
+        "files"
+    ].keys()
+    assert not (scored / "checkpoint").exists()
+
+    gone = bench.order({"existing": "/runs/nothing"}, study="again", index=2, existing=1, nonce="b" * 32)
+    with pytest.raises(NotFound, match="/runs/nothing: holds no checkpoint"):
+        run_trial(gone, bench.container, bench.claims, bench.lines.append)
