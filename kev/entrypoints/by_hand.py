@@ -9,6 +9,7 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
@@ -31,8 +32,12 @@ LOCK = "by-hand"
 """Names the lock and the journal of what no session pays for."""
 
 
+@dataclass
 class HandGate(Gate):
     """A gate without a session: no meter, no authorization, no pause; everything else as it is."""
+
+    _told: set[str] = field(default_factory=set)
+    """What the user has been told the bound of; it is asked for again by each spawn."""
 
     @property
     @override
@@ -41,13 +46,15 @@ class HandGate(Gate):
 
     @override
     async def _prepare(self, units: Units) -> Decide:
-        def decide(what: str, bound: Decimal, _units: Units, _own: Sequence[str]) -> str:
+        def decide(what: str, bound: Decimal, _units: Units, own: Sequence[str]) -> str:
             # Whatever cannot be read may stand for running work of the same name.
             list(spawn_records(self.ledger.runs))
             list(read_records(self.ledger.runs))
             if not (bound.is_finite() and bound > 0):
                 raise Refused(f"{what}: bound {bound} is no amount above zero")
-            self.say(f"{what}: bound ${bound:.2f}; no session is open, so no sum is kept")
+            if what not in self._told and not what.startswith("sources/"):
+                self.say(f"{what}: bound ${bound:.2f}; no session is open, so no sum is kept")
+            self._told |= {what, *own}
             return f"bound ${bound:.2f}, without a session"
 
         return decide
@@ -72,8 +79,8 @@ class HandGate(Gate):
 
     @override
     def pause(self, reason: str) -> None:
+        """Only on record: nothing can be paused, and whoever asked is told by the error."""
         self.note("paused", reason, severity="critical")
-        self.say(f"!!! {reason}")
 
 
 def open_gate(place: Place) -> Gate:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kev.compute.protocol import CallState, CostSummary, Phase
+from kev.compute.errors import SpendLimitReached, Throttled
+from kev.compute.protocol import CallRef, CallState, CostSummary, Phase
 from kev.entrypoints.admission import Request
 from kev.entrypoints.benchmarks import run_benchmarks
 from kev.entrypoints.by_hand import HandGate, open_gate
@@ -67,7 +68,7 @@ async def test_without_an_open_session_its_own_budget_bounds_a_study_and_the_led
     with pytest.raises(Refused, match="above its budget"):
         await launch(desk, budget=1.0)
     assert await launch(desk) == 0
-    assert any("no session is open, so no sum is kept" in line for line in desk.lines)
+    assert sum("no session is open, so no sum is kept" in line for line in desk.lines) == 1
     unit = desk.units()["trial/dusk/trial-0"]
     assert unit.order.session is None and unit.live is not None and unit.live.call == "fc-1"
 
@@ -112,3 +113,24 @@ async def test_a_pull_settles_what_it_brought_home_so_that_it_counts_no_more(des
     desk.compute.states["fc-2"] = CallState(Phase.TIMED_OUT, datetime.now(UTC))
     await pull_study(desk.place, "dusk", weights=False)
     assert desk.units()["trial/dusk/trial-1"].outcome == "failed"
+
+
+async def test_a_throttle_is_waited_out_as_told_and_a_spend_limit_is_one_line(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.write_plan(LORA)
+    poll, answers = desk.compute.poll, [Throttled("too many requests", retry_after_s=5)] * 3
+
+    async def throttled(ref: CallRef, *, wait_s: float = 0) -> CallState:
+        if answers:
+            raise answers.pop()
+        return await poll(ref, wait_s=wait_s)
+
+    monkeypatch.setattr(desk.compute, "poll", throttled)
+    desk.compute.refuse = [SpendLimitReached("workspace has reached its spend limit")]
+    with pytest.raises(SpendLimitReached):
+        await launch(desk)
+    assert sum("asked too often, going on in 5 s" in line for line in desk.lines) == 1
+    assert not any("spend limit" in line for line in desk.lines), "the error says it"
+    # Nothing was started, so the name is free; the same command goes on once the limit is lifted.
+    assert await launch(desk) == 0
