@@ -89,11 +89,13 @@ def warnings(admission: Admission) -> list[str]:
     if not admission.full_weight:
         return []
     found = [f"{admission.name}: after a timeout a full-weight trial goes on only where someone resumes it"]
-    by_steps = all(config.get("save_every_steps") for config in admission.configs if config.get("full_ft") == 1)
-    if admission.timeout <= FIRST_RESUME_POINT and not by_steps:
+    if admission.timeout <= FIRST_RESUME_POINT:
+        by_steps = all(config.get("save_every_steps") for config in admission.configs if config.get("full_ft") == 1)
+        none = "a continuation starts from zero; set save_every_steps"
+        only = "only save_every_steps leaves one" if by_steps else none
         found.append(
             f"{admission.name}: {admission.timeout} s end before the first timed resume point, after "
-            f"{FIRST_RESUME_POINT} s, so a continuation starts from zero; set save_every_steps"
+            f"{FIRST_RESUME_POINT} s: {only}"
         )
     return found
 

@@ -216,12 +216,17 @@ async def test_a_spawn_whose_answer_was_lost_stays_pending(desk: Desk) -> None:
 async def test_a_full_weight_study_too_short_for_a_resume_point_is_warned_of(desk: Desk) -> None:
     desk.write_plan(FULL)
     await launch(desk, timeout=120, budget=1.0)
-    assert any("120 s end before the first timed resume point" in line for line in desk.lines)
+    warned = [line for line in desk.lines if "120 s end before the first timed resume point" in line]
+    assert len(warned) == 1 and "starts from zero" in warned[0]
     desk.lines.clear()
     desk.write_plan({**FULL, "save_every_steps": 10})
     await launch(desk, name="other", timeout=120, budget=1.0)
+    [warned_of_steps] = [line for line in desk.lines if "resume point" in line]
+    assert warned_of_steps.endswith("only save_every_steps leaves one")
+    desk.lines.clear()
+    await launch(desk, name="long", timeout=7200, budget=60.0)
     assert [line for line in desk.lines if line.startswith("!!! ")] == [
-        "!!! other: after a timeout a full-weight trial goes on only where someone resumes it"
+        "!!! long: after a timeout a full-weight trial goes on only where someone resumes it"
     ]
 
 
