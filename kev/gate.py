@@ -2,7 +2,7 @@
 
 Whatever costs money passes here twice. `reserve` admits units under the spend rule and puts what they may cost on
 record; `start` spawns one attempt at a reserved unit. Both hold the session's lock from the reading of the meter until
-their decision is on disk:
+their decision is on disk, and `start` until the spawn is answered:
 
     spent since the baseline, over all billing cycles
     + the most that everything unsettled can still cost
@@ -125,7 +125,9 @@ class Gate:
                 nonce, number = self.new_nonce(), len(unit.counted) + 1
                 book.add(LedgerEvent(event="intent", at=self._now(), unit=unit_id, nonce=nonce, who=self.who))
                 order = unit.order
-        return await self._spawn(unit_id, order, nonce, number, extra)
+            # Still under the lock: whoever gives up an attempt that was never answered takes it too, and so never
+            # does while the request may yet be sent, however long this process was stopped in between.
+            return await self._spawn(unit_id, order, nonce, number, extra)
 
     async def _spawn(self, unit_id: str, order: Order, nonce: str, number: int, extra: dict[str, Any]) -> CallRef:
         payload = {**order.payload, **extra}

@@ -44,6 +44,7 @@ class Ledger:
     def __init__(self, runs: Path) -> None:
         self.runs = runs
         self.path = runs / FILE_NAME
+        self._lock = runs / f".{FILE_NAME}.lock"
         self._forget()
 
     @property
@@ -73,7 +74,7 @@ class Ledger:
 
         Never await inside: the lock is waited for without giving way.
         """
-        with holding(self.path.with_name(f".{FILE_NAME}.lock"), wait=True):
+        with holding(self._lock, wait=True):
             yield Writer(self, self.read())
 
     def _forget(self) -> None:

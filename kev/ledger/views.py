@@ -6,11 +6,12 @@ They are written for others to read, and brought up by whoever writes next; noth
 from decimal import Decimal
 from pathlib import Path
 
+from kev import files
 from kev.budget import recorded
 from kev.errors import NotFound
 from kev.ledger.book import NotRecorded
 from kev.ledger.units import Unit, Units
-from kev.records.base import Record, read_record, write_record
+from kev.records.base import Record, read_record
 from kev.records.read import ReadRecord
 from kev.records.session import SessionRead, SessionState, SessionStudy
 from kev.records.spawn import Attempt, SpawnRecord
@@ -102,12 +103,14 @@ def _attempt(unit: Unit, index: int) -> Attempt:
 
 def replace_record(path: Path, record: Record) -> None:
     """Write `record` unless it is there. Raises NotRecorded, or DamagedFile: what cannot be read stays as it is."""
+    data = files.dump_json(record.to_json())
     try:
-        if read_record(path, type(record)).to_json() == record.to_json():
+        if files.read_bytes(path) == data:
             return
+        read_record(path, type(record))
     except NotFound:
         pass
     try:
-        write_record(path, record)
+        files.write_atomic(path, data)
     except OSError as error:
         raise NotRecorded(f"{path}: cannot be written ({error.strerror or error})") from None

@@ -24,14 +24,20 @@ from kev.text import shorten, visible
 LATEST_UNIX_SECONDS = 253_402_300_799
 """The last second of the year 9999; a larger figure is milliseconds or damage."""
 
+MAX_PLAIN = 10**15
+"""Whole amounts below this are amounts without any further look."""
+
 
 def _as_dollars(value: object) -> Decimal:
+    # The exact types first: a session's state is read before every launch, and holds hundreds of amounts.
+    if type(value) is int and -MAX_PLAIN < value < MAX_PLAIN:
+        return Decimal(value)
     if isinstance(value, Decimal) and value.is_finite():
         return value
     number = files.as_finite(value)
     if number is None:
         raise PydanticCustomError("money", "input should be an amount in US dollars, as a number")
-    return Decimal(value) if isinstance(value, int) else Decimal(str(number))
+    return Decimal(str(number))
 
 
 def _check_not_negative(value: Decimal) -> Decimal:

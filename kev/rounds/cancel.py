@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from kev.compute.errors import RemoteError
-from kev.compute.protocol import CallRef
+from kev.compute.protocol import CallRef, Phase
 from kev.errors import NotFound, Refused
 from kev.ledger.units import Unit
 from kev.records.ledger import LedgerEvent
@@ -40,7 +40,8 @@ async def cancel(engine: Engine, unit_id: str, reason: str) -> str:
     if live is not None and live.call is not None:
         ref = CallRef(live.call, unit.order.function, unit_id)
         state = await engine.compute.settle(ref, soft_s=SOFT_S, hard_s=HARD_S)
-        if state.phase.is_terminal:
+        # A call that the provider does not know may run in another workspace: it is no proof of an end.
+        if state.phase.is_terminal and state.phase is not Phase.MISSING:
             engine.gate.settle_attempt(unit_id, live.nonce, "ended", outcome=state.phase.value)
             with engine.ledger.writing() as book:
                 book.add(LedgerEvent(event="settled", at=engine.now(), unit=unit_id, outcome="cancelled", text=reason))

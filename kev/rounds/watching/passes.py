@@ -3,6 +3,7 @@
 Everything that decides is on disk before it is acted on, so a watcher that dies anywhere is continued by the next.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from kev import control, files
@@ -11,6 +12,7 @@ from kev.compute.lease_watch import LeaseWatch
 from kev.compute.protocol import CallRef, CallState, Phase
 from kev.errors import KevError, LockHeld, Refused
 from kev.gate import AlreadyStarted
+from kev.ledger.book import holding
 from kev.ledger.units import Attempt, Unit
 from kev.records.ledger import LedgerEvent
 from kev.rounds.engine import Engine
@@ -22,6 +24,7 @@ from kev.rounds.watching.arms import Arms
 from kev.rounds.watching.follow import Follower
 from kev.rounds.watching.pending import Abandon, Adopt, settle_pending
 from kev.rounds.watching.sweep import orphans, unknown_calls
+from kev.session import lock_path
 
 UNSTARTED_S = 900.0
 """A unit that was reserved and not started for so long lost its launcher; the watcher starts it."""
@@ -59,7 +62,7 @@ class Watch:
     blocked: dict[str, tuple[float, str]] = field(default_factory=dict)
     """Unit or arm -> since when (monotonic) it is refused, and why."""
     first_seen: dict[str, float] = field(default_factory=dict)
-    """Nonce of a pending attempt -> when this watcher first saw it (monotonic)."""
+    """Nonce of a pending attempt -> since when nobody can be sending its spawn any more (monotonic)."""
     warned: set[str] = field(default_factory=set)
     looked: dict[str, float] = field(default_factory=dict)
     strays: dict[str, str] = field(default_factory=dict)
@@ -152,7 +155,10 @@ class Watch:
 
     async def _settle_pending(self, unit: Unit, attempt: Attempt) -> None:
         engine = self.engine
-        first = self.first_seen.setdefault(attempt.nonce, engine.clock.monotonic())
+        # A spawn is sent under the session's lock: once that was free, nothing more is sent for this attempt.
+        with suppress(LockHeld), holding(lock_path(engine.gate.state)):
+            self.first_seen.setdefault(attempt.nonce, engine.clock.monotonic())
+        now = engine.clock.monotonic()
         lease = None
         if unit.order.lease is not None:
             try:
@@ -169,8 +175,8 @@ class Watch:
                 except RemoteError:
                     continue
         found = settle_pending(
-            unit, attempt, age_s=engine.now() - attempt.at, seen_s=engine.clock.monotonic() - first, lease=lease,
-            unknown=unknown, answers=answers,
+            unit, attempt, silent_s=now - self.first_seen.get(attempt.nonce, now), lease=lease, unknown=unknown,
+            answers=answers,
         )  # fmt: skip
         if isinstance(found, Adopt):
             self._record(unit, attempt, "call", call=found.call, text=f"adopted: {found.how}")

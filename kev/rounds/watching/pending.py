@@ -13,10 +13,10 @@ from kev.ledger.units import Attempt, Unit
 from kev.records.lease import Lease
 
 ABSENT_S = 900.0
-"""A call that was accepted is in the provider's list by then, and a container that runs has taken its lease."""
+"""A call that was accepted is in the provider's list by then, and a container that runs has taken its lease.
 
-SEEN_S = 120.0
-"""Least that this watcher itself must have known of the attempt: the wall clock may have been set forward."""
+Counted by this watcher's own monotonic clock: the wall clock may have been set forward.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class Undecided:
 
 
 def settle_pending(
-    unit: Unit, attempt: Attempt, *, age_s: float, seen_s: float, lease: Lease | None,
-    unknown: Sequence[CallSummary] | None, answers: Mapping[str, Any],
+    unit: Unit, attempt: Attempt, *, silent_s: float, lease: Lease | None, unknown: Sequence[CallSummary] | None,
+    answers: Mapping[str, Any],
 ) -> Adopt | Abandon | Undecided:  # fmt: skip
-    """What is known of `attempt`.
+    """What is known of `attempt`, for which nothing was sent any more for `silent_s` seconds at least.
 
     `unknown` are the calls of its function that the ledger does not know, or None if the provider did not say;
     `answers` what those of them returned that ended.
@@ -58,9 +58,9 @@ def settle_pending(
             return Adopt(call, "its answer names the read")
     if unknown is None:
         return Undecided("the provider does not list its calls now")
-    if age_s < ABSENT_S or seen_s < SEEN_S:
-        return Undecided(f"its spawn was not answered; it is looked for until it is {ABSENT_S:.0f} s old")
+    if silent_s < ABSENT_S:
+        return Undecided(f"its spawn was not answered; it is looked for for {ABSENT_S:.0f} s")
     active = [call.id for call in unknown if not call.phase.is_terminal]
     if active:
         return Undecided(f"{', '.join(active[:3])} may be it; waits for its lease or its end")
-    return Abandon(f"after {age_s:.0f} s nothing of it is alive at the provider")
+    return Abandon(f"after {silent_s:.0f} s nothing of it is alive at the provider")

@@ -8,7 +8,9 @@ from kev.compute.protocol import CallSummary
 from kev.ledger.units import Units
 from kev.rounds.engine import Engine
 
-LOOK_BACK = timedelta(hours=1)
+LOOK_BACK = timedelta(days=2)
+"""By how much the clock of this machine may be ahead of the provider's: a call that is not looked for is not seen."""
+
 FUNCTIONS = ("run_trial", "run_full_trial", "run_sharded_trial", "run_bench", "run_locked_test", "run_resume")
 
 

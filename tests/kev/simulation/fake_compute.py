@@ -27,6 +27,9 @@ from kev.compute.protocol import (
 
 EPOCH = datetime(2026, 11, 30, 20, 0, tzinfo=UTC)
 
+ANSWERS = {"spawn": "spawned", "cancel": "cancelled", "pull": "pulled"}
+"""Requests whose answer may be lost, and the point at which it is."""
+
 
 class FakeClock:
     """A clock that stands until it is moved; `skew` is how wrong this machine has it."""
@@ -64,6 +67,9 @@ class Call:
     duplicate: bool = False
     spawned: float = 0.0
 
+    def __post_init__(self) -> None:
+        self.rate = float(self.hourly) / 3600
+
     @property
     def stops(self) -> float:
         stop = min(self.end, self.started + self.timeout)
@@ -76,13 +82,13 @@ class Call:
             return Phase.CANCELLED
         return self.ending if self.end <= self.started + self.timeout else Phase.TIMED_OUT
 
-    def cost(self, now: float) -> Decimal:
-        seconds = max(0.0, min(now, self.stops) - self.started)
-        return self.hourly * Decimal(str(round(seconds, 3))) / 3600
+    def cost(self, now: float) -> float:
+        """US dollars until then."""
+        return self.rate * max(0.0, min(now, self.stops) - self.started)
 
     @property
-    def worst(self) -> Decimal:
-        return self.hourly * Decimal(str(self.timeout)) / 3600
+    def worst(self) -> float:
+        return self.rate * self.timeout
 
 
 @dataclass
@@ -93,6 +99,8 @@ class Plan:
     ending: Phase = Phase.SUCCEEDED
     result: Any = None
     queue: float = 0.0
+    stop_delay: float = 0.0
+    """How long it goes on after it was cancelled."""
 
 
 @dataclass
@@ -121,6 +129,10 @@ class FakeCompute:
     spawned: list[str] = field(default_factory=list)
     missing: set[str] = field(default_factory=set)
     """Calls that the provider says it does not know."""
+    began: Callable[[Call], None] = lambda _call: None
+    """Told of each call as it begins."""
+    horizon: float = -1e9
+    """Until when the meter has seen what was spent."""
 
     async def _at(self, name: str) -> str:
         fate = "ok" if self.point is None else await self.point(name)
@@ -129,6 +141,11 @@ class FakeCompute:
         if fate == "throttled":
             raise Throttled(f"{name}: too many requests", retry_after_s=5, may_have_happened=name == "spawn")
         return fate
+
+    async def _answer_of(self, name: str) -> None:
+        """What was asked for is done; its answer may be lost on the way."""
+        if self.point is not None and await self.point(ANSWERS[name]) == "lost":
+            raise Unavailable(f"{name}: the answer was lost", may_have_happened=True)
 
     async def ping(self) -> Identity:
         await self._at("ping")
@@ -153,8 +170,7 @@ class FakeCompute:
         call = self.run(function, {**payload, "run_id": run_id}, run_id, gpu, float(timeout_s or 3600))
         if fate == "duplicate":
             self.run(function, {**payload, "run_id": run_id}, run_id, gpu, 1.0, duplicate=True)
-        if self.point is not None and await self.point("spawned") == "lost":
-            raise Unavailable("spawn: the answer was lost", may_have_happened=True)
+        await self._answer_of("spawn")
         return CallRef(call.id, function, run_id)
 
     def run(
@@ -175,18 +191,20 @@ class FakeCompute:
             ending=plan.ending,
             hourly=self.hourly(function, payload, gpu, timeout),
             result=plan.result,
+            stop_delay=plan.stop_delay,
             duplicate=duplicate,
             spawned=self.clock.time,
         )
         self.calls[call.id] = call
         if not duplicate:
             self.spawned.append(run_id)
+        self.began(call)
         return call
 
     async def poll(self, ref: CallRef, *, wait_s: float = 0) -> CallState:
-        await self._at("poll")
+        fate = await self._at("poll")
         call = self.calls.get(ref.id)
-        if call is None or ref.id in self.missing:
+        if call is None or ref.id in self.missing or fate == "missing":
             return CallState(Phase.MISSING, EPOCH, error=f"{ref.id}: no such call")
         if wait_s:
             self.clock.time += min(wait_s, max(0.0, call.stops - self.clock.time))
@@ -208,6 +226,7 @@ class FakeCompute:
         call = self.calls.get(ref.id)
         if call is not None and call.cancelled_at is None:
             call.cancelled_at = self.clock.time
+        await self._answer_of("cancel")
 
     async def settle(self, ref: CallRef, *, soft_s: float, hard_s: float) -> CallState:
         await self.cancel(ref)
@@ -244,6 +263,7 @@ class FakeCompute:
             if name.startswith(prefix):
                 self.deliver(dest / name.removeprefix(prefix), data)
                 fetched.append(name)
+                await self._answer_of("pull")
         return PullReport(fetched=tuple(fetched))
 
     async def log_tail(self, ref: CallRef, n: int) -> list[LogLine]:
@@ -255,7 +275,9 @@ class FakeCompute:
         return []
 
     async def billing_summary(self) -> CostSummary:
-        await self._at("billing")
+        fate = await self._at("billing")
+        if fate == "unknown":
+            return CostSummary(EPOCH, EPOCH, Decimal("nan"), Decimal(0), {}, {}, True)
         metered: Any = self.metered() if self.metered_override == "as it is" else self.metered_override
         billed = metered * self.billed_factor if isinstance(metered, Decimal) and metered.is_finite() else metered
         return CostSummary(EPOCH, EPOCH, metered, billed, {}, {}, True)
@@ -263,18 +285,15 @@ class FakeCompute:
     # What the world knows, whoever asks.
 
     def metered(self) -> Decimal:
-        """The meter as it shows now: late, and from zero in each cycle."""
-        start = max(moment for moment in self.cycle_starts if moment <= self.clock.time)
-        until = max(start, self.clock.time - self.lag)
-        total = sum((call.cost(until) - call.cost(start) for call in self.calls.values()), Decimal(0))
-        return total + (self.before if start < 0 else Decimal(0))
+        """The meter as it shows now: late, from zero in each cycle, and never falling within one."""
+        now = self.clock.time
+        start = max(moment for moment in self.cycle_starts if moment <= now)
+        self.horizon = until = max(start, self.horizon, now - self.lag)
+        total = sum(call.cost(until) - call.cost(start) for call in self.calls.values())
+        return Decimal(str(round(total, 6))) + (self.before if start < 0 else Decimal(0))
 
     def true_cost(self) -> Decimal:
-        return sum((call.cost(self.clock.time) for call in self.calls.values()), Decimal(0))
-
-    def worst_to_come(self) -> Decimal:
-        now = self.clock.time
-        return sum((call.worst - call.cost(now) for call in self.calls.values() if now < call.stops), Decimal(0))
+        return Decimal(str(round(sum(call.cost(self.clock.time) for call in self.calls.values()), 6)))
 
     def active(self) -> list[Call]:
         return [call for call in self.calls.values() if self.clock.time < call.stops]
