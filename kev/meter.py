@@ -15,7 +15,7 @@ from kev.compute.errors import Throttled, Unavailable
 from kev.compute.protocol import Compute, CostSummary
 from kev.errors import Refused
 from kev.ledger.units import BILLING_LAG_S, Unit, Units
-from kev.session import Reading, Session, change_locked_state, parse_session, read_session, with_reading
+from kev.session import Reading, Session, change_locked_state, read_session, session_of_state, with_reading
 
 FRESH_S = 30.0
 """A reading of this age is used again rather than asked for: trials of one study are spawned in a row."""
@@ -88,7 +88,7 @@ async def read_meter(state: Path, compute: Compute, clock: Clock, units: Units, 
     unseen = _unseen_at_reset(session, last, summary.metered, at, units)
     new = change_locked_state(state, lambda old: with_reading(
         old, at, summary.metered, "billing summary", billed=summary.billed, unseen=unseen))  # fmt: skip
-    fresh = parse_session(state, new.to_json())
+    fresh = session_of_state(state, new)
     return Meter(fresh, fresh.readings[-1], 0.0, summary.billed, fresh=True)
 
 

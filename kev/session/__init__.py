@@ -47,6 +47,7 @@ from kev.session.view import (
     read_session,
     session_name,
     session_of_budget,
+    session_of_state,
 )
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "read_session",
     "session_name",
     "session_of_budget",
+    "session_of_state",
     "update_state",
     "utc_text",
     "with_reading",

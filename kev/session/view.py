@@ -107,7 +107,7 @@ def read_session(path: Path) -> Session:
 def parse_session(path: Path, value: Any) -> Session:
     """The session whose state, `value`, `path` held. Raises DamagedFile, naming the key."""
     if isinstance(value, dict) and "session" in value:
-        return _from_state(path, parse_record(path, value, SessionState))
+        return session_of_state(path, parse_record(path, value, SessionState))
     if isinstance(value, dict) and "night" in value:
         return _from_night(path, parse_record(path, value, NightState))
     raise DamagedFile(path, "is no session state: it has neither a session nor a night")
@@ -143,7 +143,8 @@ def is_settled(status: str) -> bool:
     return words is not None and words[1].lower() in SETTLED
 
 
-def _from_state(path: Path, state: SessionState) -> Session:
+def session_of_state(path: Path, state: SessionState) -> Session:
+    """The session whose state, as a record, is that of `path`. Raises DamagedFile for a time that is none."""
     gateway = state.ai_gateway
     return Session(
         name=state.session,

@@ -1,4 +1,7 @@
-"""Incidents that other launchers' users reported, each as the smallest night that would show it here."""
+"""Incidents that other launchers' users reported, each as the smallest night that would show it here.
+
+The table of them is in docs/engine.md.
+"""
 
 import asyncio
 import sys
@@ -12,6 +15,8 @@ from memory_disk import Killed
 from round_lab import RoundLab
 
 from kev import files
+from kev.compute.errors import Unavailable
+from kev.compute.protocol import Phase
 from kev.errors import Refused
 from kev.gate import AlreadyStarted
 from kev.records.ledger import LedgerEvent, Order
@@ -177,6 +182,59 @@ async def test_scheduled_is_not_ready_and_pending_is_neither(round_lab: RoundLab
     with pytest.raises(Exception, match="lost"):
         await gate.start(unit_id)
     assert state_of(gate.ledger.read().by_id[unit_id]) == "pending"
+
+
+async def test_a_call_that_failed_is_charged(round_lab: RoundLab) -> None:
+    """sourcelibrary-v2#3843: refused and failed calls were logged at $0."""
+    round_lab.compute.plan = lambda *_: Plan(seconds=1800, ending=Phase.FAILED)
+    await launch(round_lab.engine(), round_lab.loaded, stagger_s=0)
+    await watch(round_lab.engine(), round_lab.loaded, lambda _: True, passes=25)
+    units = round_lab.engine().ledger.read()
+    assert units.by_id[FULL].outcome == "failed"
+    metered_at = round_lab.clock.now().timestamp()
+    assert units.by_id[FULL].unseen(metered_at) > 0
+    spent = read_session(round_lab.state).spent
+    assert spent is not None
+    assert spent.usd > 0
+
+
+async def test_billed_far_above_metered_is_shown_with_its_gap_and_alarms(lab: Lab) -> None:
+    """sourcelibrary-v2#4602: a month metered at $499.74 was billed at $8,389.32."""
+    lab.compute.billed_factor = Decimal("16.8")
+    await lab.gate.reserve("r41", [("trial/r41/trial-0", order("r41", usd="1"))])
+    alarms = [line for line in lab.said if line.startswith("!!!")]
+    assert len(alarms) == 1
+    assert "metered $500" in alarms[0]
+    assert "billed $8400" in alarms[0]
+
+
+async def test_a_stop_that_the_provider_refuses_is_asked_for_again(round_lab: RoundLab) -> None:
+    """skypilot#1496: errors of terminate were swallowed."""
+    await launched(round_lab, seconds=50_000)
+    engine, asked = round_lab.engine(), 0
+
+    async def refuse(name: str) -> str:
+        nonlocal asked
+        asked += name == "cancel"
+        return "unavailable" if name == "cancel" and asked < 4 else "ok"
+
+    round_lab.compute.point = refuse
+    with pytest.raises(Unavailable):
+        await cancel(engine, FULL, "")
+    assert state_of(engine.ledger.read().by_id[FULL]) == "stopping"
+    await watch(engine, round_lab.loaded, lambda _: True, passes=6, interval_s=60)
+    assert asked == 4
+    assert engine.ledger.read().by_id[FULL].outcome == "cancelled"
+
+
+async def test_what_runs_counts_at_its_bound_and_not_at_the_time_measured(lab: Lab) -> None:
+    """ai-dynamo/dynamo PR #13557: a budget that counted measured time only."""
+    unit_id = "trial/r41/trial-0"
+    await lab.gate.reserve("r41", [(unit_id, order("r41", usd="60"))])
+    await lab.gate.start(unit_id)
+    lab.clock.time += 60
+    with pytest.raises(Refused, match="committed \\$60"):
+        await lab.gate.reserve("r42", [("trial/r42/trial-0", order("r42", usd="40"))])
 
 
 def test_a_watcher_that_cannot_start_says_why_and_leaves_nothing_running(

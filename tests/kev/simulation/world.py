@@ -52,7 +52,7 @@ class World:
         self.longest_lag = draw.choice([0.0, 1800.0, 3000.0])
         self.compute.before = Decimal(500)
         self.compute.list_lag = draw.choice([0.0, 60.0, 600.0])
-        hunger = draw.choice([0, 0, 7])
+        hunger = draw.choice([0, 0, 5])
         self.rate = draw.choice([0.0, 1.0, 1.0, 2.0])
         """How often faults happen."""
         self.originals: dict[str, bytes] = {}
@@ -84,7 +84,7 @@ class World:
 
     # What happens.
 
-    def run(self, fault_points: int = 60, quiet_points: int = 2500) -> None:
+    def run(self, fault_points: int = 50, quiet_points: int = 2500) -> None:
         """The night, and the day after it. Raises Broken where an invariant does not hold."""
         for _ in range(fault_points):
             if not self.step():
