@@ -6,5 +6,20 @@ run_log      the life cycle of a run, a line each
 scores       scores.json, whoever wrote it: which entries count, and which is best
 results      results.csv, a row for each run, read by its header
 
+serve        `python -m kev.autorl serve`
+tasks        what an agent is asked to do
+grading_process, evaluators/, engines/
+             gradings in processes of their own; what they grade; what generates text
+server       the routes that an agent reaches
+grader       takes submissions, grades them one at a time, gives the verdict; run says what is graded
+rejection    what is said to an agent whose request is not taken
+opening, sealing, weights, tensors, model_files
+             from a path that an agent names to a sealed copy of whole weights
+lineage      whether a model was made from the base
+store, submissions, views
+             the chain of events, what it adds up to, and the copies of that in the workspace
+measuring, noise, evaluation
+             scores of models and of the base, and the seam to whatever grades
+
 `kev.records.autorl` has the shapes of the files.
 """

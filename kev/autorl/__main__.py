@@ -15,7 +15,9 @@ class Command:
     words: str
 
 
-COMMANDS: dict[str, Command] = {}
+COMMANDS: dict[str, Command] = {
+    "serve": Command("kev.autorl.serve", "grades one run: the server that an agent submits to"),
+}
 
 
 def main(arguments: list[str] | None = None) -> int:

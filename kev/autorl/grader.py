@@ -60,9 +60,11 @@ class Grader:
         self._graded: dict[int, asyncio.Event] = {}
         self._arriving = 0
         self._arrived = asyncio.Event()
-        self._accepting, self._writing, self._showing, self._measuring = (asyncio.Lock() for _ in range(4))
+        self._accepting, self._writing, self._showing = (asyncio.Lock() for _ in range(3))
+        self._measuring, self._finishing = (asyncio.Lock() for _ in range(2))
         self._sealing = asyncio.Semaphore(2)
         self._worker: asyncio.Task[None] | None = None
+        self.started = asyncio.Event()
         self.run_clock: RunClock | None = None
         self.current: int | None = None
         """The submission under evaluation."""
@@ -79,6 +81,7 @@ class Grader:
             self._enqueue(each.number)
         await self._show()
         self._worker = asyncio.create_task(self._grade_all())
+        self.started.set()
 
     async def stop(self) -> None:
         """Stop at once; what was accepted and is not graded is graded by the next process."""
@@ -185,19 +188,24 @@ class Grader:
         Raises Refused or DamagedFile where the store is not what this grader wrote: such a run has no verdict.
         """
         (await self.start_clock()).end()
+        async with self._finishing:
+            await self._finish()
+        await self._show()
+        assert self.ledger.final is not None
+        return self.ledger.final
+
+    async def _finish(self) -> None:
         while self._arriving:
             self._arrived.clear()
             await self._arrived.wait()
         for each in self.ledger.waiting:
             await self.graded(each)
+        await self._show()  # notes what was changed in the workspace, so that the final can say so
         self._store.verify()
         if self.ledger.final is None:
             choice = self.ledger.choice()
             model = None if choice is None else self._sealer.open(choice.sha256).directory
             await self._note("final", await self._measurer.final(self.ledger, choice, model))
-        await self._show()
-        assert self.ledger.final is not None
-        return self.ledger.final
 
     # ------------------------------------------------------------------------------------------ the work
 

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import numpy
 import uvicorn
+from hand_clock import HandClock
 from model_directories import model, tensors, trained
 
 from kev.autorl.evaluation import Asked, Evaluation
@@ -88,7 +89,7 @@ class Client:
     """Speaks to a grading server."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
-        self._address = address
+        self.address = address
         self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
 
     def submit(self, path: str, **more: Any) -> httpx.Response:
@@ -101,11 +102,11 @@ class Client:
         return found
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(self._address + path, headers=self._headers, trust_env=False, verify=False, timeout=60)
+        return httpx.get(self.address + path, headers=self._headers, trust_env=False, verify=False, timeout=60)
 
     def post(self, path: str, body: Any, headers: Any = None) -> httpx.Response:
         headers = headers or self._headers
-        return httpx.post(self._address + path, json=body, headers=headers, trust_env=False, verify=False, timeout=60)
+        return httpx.post(self.address + path, json=body, headers=headers, trust_env=False, verify=False, timeout=60)
 
 
 @dataclass
@@ -116,6 +117,7 @@ class Served:
     client: Client
     address: str
     loop: asyncio.AbstractEventLoop
+    clock: HandClock = field(default_factory=HandClock)
 
     @property
     def workspace(self) -> Workspace:

@@ -2,10 +2,11 @@
 
 import json
 import multiprocessing
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hand_clock import BEGAN, HandClock
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,27 +18,6 @@ from kev.autorl.scores import best_of, improvement_of, read_scores
 from kev.autorl.workspace import RunName, create_workspace, grader_directory, open_workspace
 from kev.errors import DamagedFile, NotFound, Refused, UsageError
 from kev.records.autorl import ResultRow, RunMeta
-
-BEGAN = datetime(2027, 2, 3, 4, 5, 6, tzinfo=UTC)
-
-
-class HandClock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.wall = BEGAN
-        self.seconds = 100.0
-
-    def now(self) -> datetime:
-        return self.wall
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def pass_time(self, seconds: float) -> None:
-        self.seconds += seconds
-        self.wall += timedelta(seconds=seconds)
-
 
 # ------------------------------------------------------------------------------------------------- workspaces
 

@@ -40,6 +40,21 @@ def process(root: Path) -> Iterator[tuple["subprocess.Popen[str]", Client]]:
         started.stdout.close()
 
 
+def submit(
+    client: Client, order: list[int], acknowledged: dict[int, str], target: int, enough: threading.Event
+) -> None:
+    """Submit models in an order, some without waiting, until the server is killed; sets `enough` at the target."""
+    for number in order:
+        try:
+            answer = client.submit(f"output/v{number}", wait=bool(number % 2))
+        except httpx.TransportError:
+            return
+        acknowledged[answer.json()["submission_id"]] = f"output/v{number}"
+        if len(acknowledged) >= target:
+            enough.set()
+    enough.set()
+
+
 def kill_again_and_again(root: Path, kills: int, models: int, seed: int) -> None:
     draw = random.Random(seed)
     run = run_of(root)
@@ -51,21 +66,10 @@ def kill_again_and_again(root: Path, kills: int, models: int, seed: int) -> None
             enough = threading.Event()
             target = len(acknowledged) + draw.randint(1, 6)
 
-            def submit(
-                orders: list[int], client: Client = client, target: int = target, enough: threading.Event = enough
-            ) -> None:
-                for number in orders:
-                    try:
-                        answer = client.submit(f"output/v{number}", wait=bool(number % 2))
-                    except httpx.TransportError:
-                        return  # killed
-                    acknowledged[answer.json()["submission_id"]] = f"output/v{number}"
-                    if len(acknowledged) >= target:
-                        enough.set()
-                enough.set()
-
             orders = [draw.sample(range(models), models) for _ in range(3)]
-            threads = [threading.Thread(target=submit, args=(each,)) for each in orders]
+            threads = [
+                threading.Thread(target=submit, args=(client, each, acknowledged, target, enough)) for each in orders
+            ]
             for thread in threads:
                 thread.start()
             enough.wait(30)
