@@ -24,6 +24,9 @@ START_S = 60.0
 EXPORT = "export "
 TRIES = 5
 
+BETWEEN_STARTS_S = 3.0
+"""Between two tries to start a watcher: one that was just killed may have left another that has not reported yet."""
+
 
 class KeptEmulator:
     """The emulator in a process of its own, which ends with this one: it holds the other end of its input."""
@@ -90,6 +93,9 @@ class KeptWatcher:
         self._place, self._interval_s = place, interval_s
         self._starting: subprocess.Popen[str] | None = None
         self._process = 0
+        self._left = 0
+        """The watcher that is done with its work."""
+        self._next = 0.0
         self.starts = 0
         self.is_done = False
 
@@ -105,15 +111,23 @@ class KeptWatcher:
         if self.is_done or (self._process and is_running(self._process)):
             return
         record = self.record()
-        if record is not None and self._process and record.process == self._process and record.state == "done":
-            self.is_done = True
-            return
-        self._start(environment)
+        if record is not None and record.process != self._left:
+            if record.state == "done":
+                self.is_done = True
+                return
+            if is_running(record.process):
+                # Whoever detached it was killed before it could say so.
+                self._process = record.process
+                return
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + BETWEEN_STARTS_S
+            self._start(environment)
 
     def begin_again(self) -> None:
         """There is new work for a watcher."""
-        self.is_done = False
-        self._process = 0
+        record = self.record()
+        self._left = record.process if record is not None else 0
+        self._process, self.is_done = 0, False
 
     def record(self) -> WatcherRecord | None:
         try:
