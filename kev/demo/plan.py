@@ -14,7 +14,7 @@ from kev.data.suites import Ingredient, SuitePlan
 ROUND: Final = 40
 SESSION: Final = "demo"
 APP: Final = "kev-demo"
-AUTHORIZATION_USD: Final = 12
+AUTHORIZATION_USD: Final = 50
 STAGE: Final = "tests"
 CANDIDATE_STUDY: Final = "r40-full"
 MEMOS, BULLETINS = "evals/memos-v1", "evals/bulletins-v1"

@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from kev.records.spawn import SpawnRecord
     from kev.records.spec import RoundSpec
     from kev.records.watch import WatchRecord
+    from kev.records.watcher import WatcherRecord
 
 WATCH_SUFFIX = ".watch.json"
+WATCHER_SUFFIX = "-watcher.json"
 MAX_SMALL_BYTES = 32 * 1024 * 1024
 MAX_RANKS = 64
 _SHARDS = re.compile(r"step-[0-9]{1,12}")
@@ -117,6 +119,15 @@ class Sources:
     def watch(self, study: str) -> "WatchRecord | None":
         found: WatchRecord | None = self.value(self.watch_path(study), _read_watch)
         return found
+
+    def watchers(self) -> "Iterator[tuple[str, WatcherRecord]]":
+        """(path, record) of every watcher that has left a sign of life."""
+        for name in self.lister.files(self.runs):
+            if name.endswith(WATCHER_SUFFIX):
+                path = f"{self.runs}/{name}"
+                found: WatcherRecord | None = self.value(path, _read_watcher)
+                if found is not None:
+                    yield path, found
 
     def watch_path(self, study: str) -> str:
         return f"{self.runs}/{study}{WATCH_SUFFIX}"
@@ -213,6 +224,12 @@ def _read_watch(path: Path) -> "WatchRecord":
     from kev.records.watch import WatchRecord
 
     return _read_record(path, WatchRecord)
+
+
+def _read_watcher(path: Path) -> "WatcherRecord":
+    from kev.records.watcher import WatcherRecord
+
+    return _read_record(path, WatcherRecord)
 
 
 def _read_spec(path: Path) -> "RoundSpec":

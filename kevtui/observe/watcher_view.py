@@ -2,11 +2,20 @@
 
 from kevtui.observe import derive
 from kevtui.observe.snapshot import Study, Watcher, WatcherState
-from kevtui.observe.sources import Sources
+from kevtui.observe.sources import WATCHER_SUFFIX, Sources
+
+DONE = "done"
 
 
 def view_watcher(studies: tuple[Study, ...], sources: Sources) -> Watcher:
-    """The one silent for longest of those with work left; a settled study needs no watcher."""
+    """By its own sign of life, which it renews on every pass; else by watch.json.
+
+    An earlier engine has only the latter, and renews each of them on every pass: the study whose file has stood still
+    for longest, of those with work left, then tells. A settled study needs no watcher.
+    """
+    own = _by_its_own_sign(sources)
+    if own is not None:
+        return own
     found = []
     for study in studies:
         path = sources.watch_path(study.name)
@@ -18,6 +27,19 @@ def view_watcher(studies: tuple[Study, ...], sources: Sources) -> Watcher:
         return Watcher(WatcherState.NONE)
     unsettled, age_s, source = max(found) if any(work for work, _, _ in found) else min(found)
     return Watcher(derive.watcher_state(age_s, unsettled=unsettled), derive.coarse(age_s), source)
+
+
+def _by_its_own_sign(sources: Sources) -> Watcher | None:
+    target = sources.target
+    for path, record in sources.watchers():
+        age_s = sources.age_s(path)
+        is_meant = target.round is None or record.round == target.round
+        if age_s is None or not is_meant or path != f"{sources.runs}/{target.session}{WATCHER_SUFFIX}":
+            continue
+        return Watcher(
+            derive.watcher_state(age_s, unsettled=record.state != DONE), derive.coarse(age_s), sources.shown(path)
+        )
+    return None
 
 
 def _settled(study: str, sources: Sources) -> bool:

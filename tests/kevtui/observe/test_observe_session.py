@@ -281,6 +281,32 @@ def test_a_watcher_that_rests_with_work_left_is_down(checkout: Any, watching: An
     assert snapshot.alerts[0].code == "watcher-down"
 
 
+def test_a_watcher_lives_by_its_own_sign_of_life_though_nothing_of_its_studies_changes(
+    checkout: Any, watching: Any, clock: Any
+) -> None:
+    def pass_made(number: int, state: str = "watching") -> None:
+        checkout.write("runs/dusk-watcher.json", {
+            "round": 9, "process": 77, "host": "h", "at": clock.now().timestamp(), "passes": number, "state": state,
+        })  # fmt: skip
+
+    checkout.state("dusk", studies={"r9-a": {"status": "running"}})
+    checkout.spawn("r9-a")
+    checkout.watch("r9-a", {})
+    observer = watching("dusk")
+    for number in range(20):
+        pass_made(number)
+        clock.pass_(25)
+        snapshot = observer.observe()
+    assert snapshot.watcher.state is WatcherState.ALIVE
+    for _ in range(20):
+        clock.pass_(25)
+        snapshot = observer.observe()
+    assert snapshot.watcher.state is WatcherState.DOWN
+    pass_made(21, "done")
+    clock.pass_(1)
+    assert observer.observe().watcher.state is WatcherState.FINISHED
+
+
 # -------------------------------------------------------------------------------------------- reads and read-outs
 
 SPEC: dict[str, Any] = {
