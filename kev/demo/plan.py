@@ -105,7 +105,7 @@ def spec(size: Size) -> dict[str, Any]:
     arms: dict[str, Any] = {"tiny-full": {"trial": f"runs/{CANDIDATE_STUDY}/00-trial-0", **trained}}
     if size.has_snapshot_arm:
         place = f"/runs/{CANDIDATE_STUDY}/00-trial-0/snapshots/step-{snapshot_step(size):07d}/checkpoint"
-        arms["tiny-half"] = {"checkpoint": place, **trained}
+        arms["tiny-half"] = {"checkpoint": place, "transfer_read": None, **trained}
     arms["tiny-lora"] = {"trial": "runs/r40-lora/00-trial-0", **trained}
     return {
         "round": ROUND,

@@ -2,8 +2,12 @@
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,3 +46,39 @@ def test_the_demo_times_out_is_continued_finds_a_candidate_and_leaves_no_process
     assert "; simulated" in done.stdout and "candidate tiny: tiny-full" in done.stdout
     assert "confirm" in done.stdout.splitlines()[-1]
     assert not (runs / "r40-verdict").exists(), "only a person confirms"
+
+
+def player_of(viewer: int) -> int:
+    """The process that plays the demo which `viewer` shows."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and (entry / "stat").exists():
+            parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+            if int(parent) == viewer and b"kev.demo" in (entry / "cmdline").read_bytes():
+                return int(entry.name)
+    raise AssertionError("nobody plays")
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not true():
+        assert time.monotonic() < end, "it never came"
+        select.select([], [], [], 0.05)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds its processes in /proc")
+@pytest.mark.parametrize(("victim", "number"), [("viewer", signal.SIGKILL), ("viewer", signal.SIGTERM),
+                                                ("viewer", signal.SIGHUP), ("player", signal.SIGKILL)])  # fmt: skip
+def test_whatever_ends_a_demo_leaves_no_process_and_no_folder(tmp_path: Path, victim: str, number: int) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "TMPDIR": str(tmp_path)}
+    viewer = subprocess.Popen(
+        [sys.executable, "-m", "kevtui", "demo", "--fast"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, env=environment, start_new_session=True,
+    )  # fmt: skip
+    try:
+        until(lambda: any("kev.emulator" in line for line in processes_of(tmp_path).values()))
+        os.kill(viewer.pid if victim == "viewer" else player_of(viewer.pid), number)
+        until(lambda: not processes_of(tmp_path) and not any(tmp_path.iterdir()))
+        viewer.wait(60)
+    finally:
+        viewer.kill()
+        viewer.wait()
