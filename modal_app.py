@@ -185,18 +185,19 @@ def resume(
 
 
 @app.local_entrypoint()
-def benchmarks(jobs: str, gpu: str = GPU, timeout: int = 0) -> None:
+def benchmarks(jobs: str, gpu: str = GPU, timeout: int = 0, owner_allows: str = "") -> None:
     """Read checkpoints: run@suite@name[@flags], several separated by commas."""
-    launcher().benchmarks(jobs, gpu, timeout)
+    launcher().benchmarks(jobs, gpu, timeout, owner_allows)
 
 
 @app.local_entrypoint()
 def locked_test(
     trial: str, name: str, decision: str = "evals/v4/decision-v4", transfer: str = "evals/v4/transfer-v4",
     gpu: str = GPU, redo_interrupted: bool = False, timeout: int = 3600, memory_mb: int = 49_152,
+    owner_allows: str = "",
 ) -> None:  # fmt: skip
     """Read the test partitions, once."""
-    launcher().locked_test(trial, name, decision, transfer, gpu, redo_interrupted, timeout, memory_mb)
+    launcher().locked_test(trial, name, decision, transfer, gpu, redo_interrupted, timeout, memory_mb, owner_allows)
 
 
 @app.local_entrypoint()

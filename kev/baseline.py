@@ -18,6 +18,7 @@ from kev.errors import DamagedFile, KevError, Refused
 from kev.linear import LinearModel, fit, softmax
 from kev.metrics import rows_from_json
 from kev.predictor import Predictor
+from kev.procedure.reading_tests import check_test_read, relative_to_here
 from kev.report import build_report
 from kev.suite import Suite, open_suite
 from kev.text import visible
@@ -102,10 +103,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="where rows.json and report.json go")
     parser.add_argument("--split", default="development", help="the partition (development)")
     parser.add_argument("--allow-test", action="store_true", help="read the test partition")
+    parser.add_argument("--owner-allows", default="", metavar="NAME",
+                        help="the owner's word: DIR's name, where no registered round reads this test")  # fmt: skip
     given = parser.parse_args(arguments)
     try:
         model = fit(record for suite in given.train for record in read_records(open_suite(suite), "train"))
         split = "test" if given.allow_test else given.split
+        if given.allow_test:
+            check_test_read(Path.cwd(), relative_to_here(given.out), owner_allows=given.owner_allows)
         found = read(model, open_suite(given.suite), split, given.out, allow_test=given.allow_test)
     except (KevError, OSError) as error:
         print(visible(str(error)), file=sys.stderr)

@@ -21,6 +21,7 @@ from kev.console import run
 from kev.predictors.prediction import Predictor
 from kev.predictors.purse import Purse, Tariff
 from kev.predictors.retries import RetryPolicy
+from kev.procedure.reading_tests import check_test_read, relative_to_here
 from kev.reads.attempt import Options, read, refuse_finished
 from kev.reads.records import Selection, select_file, select_partition
 from kev.suite import open_suite
@@ -59,6 +60,8 @@ def _say(line: str) -> None:
 
 
 def _selection(given: argparse.Namespace) -> Selection:
+    if given.allow_test:
+        check_test_read(Path.cwd(), relative_to_here(given.out), owner_allows=given.owner_allows)
     if given.data is not None:
         return select_file(given.data)
     return select_partition(open_suite(given.suite), "test" if given.allow_test else given.split,
@@ -101,6 +104,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--split", default="development", choices=("development", "calibration", "train"),
                         help="the partition (development)")  # fmt: skip
     parser.add_argument("--allow-test", action="store_true", help="read the test partition instead")
+    parser.add_argument("--owner-allows", default="", metavar="NAME",
+                        help="the owner's word: DIR's name, where no registered round reads this test")  # fmt: skip
     parser.add_argument("--device", choices=("cpu", "mps", "cuda"), help="where to compute (the best there is)")
     parser.add_argument("--backend", choices=("torch", "vllm"), default="torch",
                         help="what runs the backbone: torch exactly, vLLM faster on a GPU (torch)")  # fmt: skip

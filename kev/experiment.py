@@ -17,6 +17,7 @@ from pathlib import Path
 
 from kev.console import run
 from kev.evaluators import EVALUATOR_FILES, evaluator_hashes
+from kev.procedure.training import only_training
 from kev.records.plan import SNAPSHOT_FRACTIONS
 from kev.suite import open_suite
 from kev.text import visible
@@ -57,13 +58,15 @@ def _run(given: argparse.Namespace) -> int:
             for job in unfinished_jobs(study):
                 _say(f"{job.id}: would go on")
             return 0
-        return _show(resume_study(study, torch_tools(given.device, say=_say), given.out.parent))
+        with only_training():
+            return _show(resume_study(study, torch_tools(given.device, say=_say), given.out.parent))
     jobs = plan_jobs(study, given.plan, given.existing or [])
     if given.dry_run:
         for job in jobs:
             _say(describe(job))
         return 0
-    return _show(run_study(study, jobs, torch_tools(given.device, say=_say), given.out.parent))
+    with only_training():
+        return _show(run_study(study, jobs, torch_tools(given.device, say=_say), given.out.parent))
 
 
 def _show(ranked: Ranked) -> int:

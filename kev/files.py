@@ -23,7 +23,7 @@ from typing import Any
 
 import orjson
 
-from kev.errors import DamagedFile, DamagedLine, LockHeld, NotFound
+from kev.errors import DamagedFile, DamagedLine, LockHeld, NotFound, Refused
 
 MAX_JSON_BYTES = 256 * 1024 * 1024
 """A record larger than this is damage, not data: the largest real one (a rows.json) is about 100 MB."""
@@ -104,7 +104,9 @@ def remove_at_once(path: Path) -> None:
     """Remove a directory and everything in it, if it is there; no reader ever sees it half there.
 
     It loses its name first: a kill in between leaves a hidden sibling, which a later call of the same name removes.
+    Raises Refused for one that holds a finished checkpoint.
     """
+    _check_no_checkpoint(path)
     hidden = path.with_name(f".{path.name}.removed")
     remove_tree(hidden)
     with suppress(FileNotFoundError):
@@ -187,7 +189,11 @@ def lock_holder(path: Path) -> str | None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, or a directory with all it holds; what is not there is no error. Links are not followed."""
+    """Remove a file, or a directory with all it holds; what is not there is no error. Links are not followed.
+
+    Raises Refused for a directory that holds a finished checkpoint.
+    """
+    _check_no_checkpoint(path)
     if path.is_dir() and not path.is_symlink():
         import shutil
 
@@ -241,8 +247,13 @@ def open_log(path: Path) -> Iterator[int]:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a temporary directory and all below it, as far as it can be removed. Nothing there is fine."""
+    """Remove a temporary directory and all below it, as far as it can be removed. Nothing there is fine.
+
+    Raises Refused for one that holds a finished checkpoint.
+    """
     import shutil
+
+    _check_no_checkpoint(path)
 
     shutil.rmtree(path, ignore_errors=True)
 
@@ -307,6 +318,19 @@ class IncomingFile:
     def _close(self) -> None:
         os.close(self._descriptor)
         self._descriptor = -1
+
+
+MARKS_OF_CHECKPOINT = frozenset({"training_metrics.json", "snapshot.json"})
+"""Written last, by the training: what they lie beside is a checkpoint that can be read, and is kept for good."""
+
+
+def _check_no_checkpoint(path: Path) -> None:
+    # What is hidden is being written, or was shown to be incomplete before it was hidden.
+    if path.name.startswith(".") or not path.is_dir() or path.is_symlink():
+        return
+    for found in path.rglob("*.json"):
+        if found.name in MARKS_OF_CHECKPOINT and found.parent.name == "checkpoint":
+            raise Refused(f"{path}: holds a finished checkpoint, {found.parent}; no checkpoint is ever deleted")
 
 
 def _encode(text: str) -> bytes:

@@ -10,10 +10,11 @@ from typing import Any
 from kev import budget
 from kev.document import read_value
 from kev.entrypoints.names import check_directory_is_unused
-from kev.errors import DamagedFile, Refused, UsageError
+from kev.errors import DamagedFile, NotFound, Refused, UsageError
+from kev.procedure.corpora import check_corpus
 from kev.records.plan import is_full_weight, plan_problems
 from kev.rounds.checks.studies import FIRST_RESUME_POINT
-from kev.suite import Suite, open_suite
+from kev.suite import Suite, open_suite, read_suite
 
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
@@ -69,6 +70,7 @@ def admit(request: Request, root: Path) -> Admission:
     bound = budget.check_study(
         name, request.gpu, request.timeout, _dollars(request.budget), len(plan) + len(existing), full_weight=full_weight
     )
+    check_corpora(root, suite, plan)
     check_partitions(suite, ("train", "calibration", "development"))
     if request.transfer:
         check_partitions(open_inside(root, request.transfer, "--transfer"), ("development",))
@@ -134,6 +136,17 @@ def existing_checkpoints(paths: str) -> list[str]:
         if not path.startswith("/runs/") or ".." in Path(path).parts:
             raise UsageError(f"--existing {path!r:.100}: write a checkpoint under /runs/")
     return found
+
+
+def check_corpora(root: Path, suite: Suite, plan: list[dict[str, Any]]) -> None:
+    """Raises Refused if anything that the plan trains on holds a closed model's output."""
+    check_corpus(root, suite.directory, suite.manifest)
+    for data in dict.fromkeys(entry["data"] for entry in plan if entry.get("data")):
+        try:
+            corpus = read_suite((root / data).parent)
+        except NotFound:
+            continue  # a file without a manifest says nothing of itself
+        check_corpus(root, corpus.directory, corpus.manifest)
 
 
 def check_partitions(suite: Suite, splits: tuple[str, ...]) -> None:

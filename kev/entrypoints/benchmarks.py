@@ -11,6 +11,7 @@ from kev.entrypoints.reads import launch_read, reserve_reads, wait_for_read
 from kev.errors import KevError, NotFound, Refused
 from kev.gate import Gate
 from kev.ledger.units import read_id
+from kev.procedure.reading_tests import check_test_read
 from kev.records.base import read_record
 from kev.records.ledger import Order
 from kev.records.report import Report
@@ -23,14 +24,14 @@ from kev.worker.orders import BENCHMARK_FUNCTION
 from kev.worker.sources import source_hashes
 
 
-async def run_benchmarks(place: Place, jobs: str, gpu: str, timeout: int) -> int:
+async def run_benchmarks(place: Place, jobs: str, gpu: str, timeout: int, owner_allows: str = "") -> int:
     """Launch every job of `jobs`, wait for each, and bring it to `runs/<name>`.
 
     A job that was launched before, by a launcher that died, is waited for and not launched again. Returns the exit
     code: 1 if any job failed. Raises Refused and its like before anything is launched; a RemoteError.
     """
     wanted = parse_jobs(jobs)
-    check_jobs(place.root, wanted, gpu, timeout)
+    check_jobs(place.root, wanted, gpu, timeout, owner_allows)
     gate = open_gate(place)
     orders = [read_order(place.root, job, gpu, timeout, provenance_of(place, gate)) for job in wanted]
     known = gate.ledger.read().by_id
@@ -46,7 +47,7 @@ async def run_benchmarks(place: Place, jobs: str, gpu: str, timeout: int) -> int
     return 1 if failed else 0
 
 
-def check_jobs(root: Path, jobs: list[Job], gpu: str, timeout: int) -> None:
+def check_jobs(root: Path, jobs: list[Job], gpu: str, timeout: int, owner_allows: str = "") -> None:
     """Raises before money is spent what a container would find out for money."""
     parse_gpu(gpu)
     if timeout < 0:
@@ -61,6 +62,7 @@ def check_jobs(root: Path, jobs: list[Job], gpu: str, timeout: int) -> None:
             suite.entry(options.split)
             if options.split == "test":
                 _check_test_is_unread(root, job, suite)
+                check_test_read(root, job.local_directory, owner_allows=owner_allows)
 
 
 def _check_test_is_unread(root: Path, job: Job, suite: Suite) -> None:

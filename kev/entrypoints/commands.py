@@ -49,14 +49,16 @@ class Commands:
         request = ResumeRequest(study, suite, transfer, gpu, timeout, trial, beyond_bound)
         self._run(lambda place: resume_study(place, request))
 
-    def benchmarks(self, jobs: str, gpu: str, timeout: int) -> None:
-        self._run(lambda place: run_benchmarks(place, jobs, gpu, timeout))
+    def benchmarks(self, jobs: str, gpu: str, timeout: int, owner_allows: str) -> None:
+        self._run(lambda place: run_benchmarks(place, jobs, gpu, timeout, owner_allows))
 
     def locked_test(
         self, trial: str, name: str, decision: str, transfer: str, gpu: str, redo_interrupted: bool, timeout: int,
-        memory_mb: int,
+        memory_mb: int, owner_allows: str,
     ) -> None:  # fmt: skip
-        request = LockedRequest(trial, name, decision, transfer, gpu, redo_interrupted, timeout, memory_mb)
+        request = LockedRequest(
+            trial, name, decision, transfer, gpu, redo_interrupted, timeout, memory_mb, owner_allows
+        )
         self._run(lambda place: run_locked(place, request))
 
     def mirror_snapshots(self, study: str, paths: str, repo: str, force: bool, dry_run: bool) -> None:

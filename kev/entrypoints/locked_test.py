@@ -10,6 +10,7 @@ from kev.entrypoints.place import RUNS_VOLUME, Place
 from kev.entrypoints.reads import launch_again, reserve_reads, wait_for_read
 from kev.entrypoints.waiting import failure_of
 from kev.errors import NotFound, Refused, UsageError
+from kev.procedure.reading_tests import check_test_read
 from kev.records.base import read_record
 from kev.records.ledger import Order
 from kev.records.locked import LockedSummary
@@ -38,6 +39,8 @@ class LockedRequest:
     redo_interrupted: bool = False
     timeout: int = 3600
     memory_mb: int = MEMORY_MB
+    owner_allows: str = ""
+    """The name again, where no registered round has the read."""
 
 
 async def run_locked(place: Place, request: LockedRequest) -> int:
@@ -115,6 +118,7 @@ def check_request(root: Path, request: LockedRequest) -> dict[str, Suite]:
         raise UsageError("a locked read needs --decision or --transfer")
     check_not_read(root, request, suites)
     check_local_gates(root, request)
+    check_test_read(root, f"runs/locked/{request.name}", owner_allows=request.owner_allows)
     return suites
 
 

@@ -12,11 +12,13 @@ from typing import Any
 from kev import files
 from kev.errors import KevError, Refused
 from kev.metrics import Resamples
+from kev.procedure.unchanged import changes_since_registration
 from kev.records.spec import RoundSpec
 from kev.rounds.comparison import Comparer
 from kev.rounds.guards import candidate_of, confirmation_problems
 from kev.rounds.panels import CountTokens
 from kev.rounds.places import verdict_path
+from kev.rounds.registration import registration
 from kev.rounds.rowstore import RowStore
 from kev.rounds.specs import load_spec
 
@@ -56,11 +58,20 @@ def write_verdict(path: Path, value: dict[str, Any]) -> None:
         raise KevError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
+def check_unchanged(path: Path, root: Path, spec: RoundSpec) -> None:
+    """Raises Refused if what the round rests on is no longer what it was when it was registered."""
+    if spec.archive is None:
+        changed = changes_since_registration(root, spec, registration(path, root).commit)
+        if changed:
+            raise Refused(f"round {spec.round}: {'; '.join(changed)}")
+
+
 def confirm_command(args: argparse.Namespace) -> int:
     """`kev.rounds confirm`: check, decide, write, print. Raises KevError; 0 whatever the verdict."""
     loaded = load_spec(args.spec, args.root)
     spec, root = loaded.spec, loaded.root
     arm = args.arm or candidate_of(spec, root)
+    check_unchanged(args.spec, root, spec)
     value = confirm(spec, root, args.stage, arm, out=args.out)
     path = verdict_path(spec, root, args.stage, arm, args.out)
     write_verdict(path, value)

@@ -7,10 +7,13 @@ gate refuses.
 
 import argparse
 import json
+from collections.abc import Collection
 from decimal import Decimal
 
 from kev import files
 from kev.errors import Refused
+from kev.procedure.snapshots import check_snapshots
+from kev.procedure.unchanged import changes_since_registration
 from kev.rounds.deployed import check_deployed
 from kev.rounds.engine import DEFAULT_APP, RUNS_VOLUME, STAGGER_S, Engine, add_session_arguments, run_engine
 from kev.rounds.problems import Severity
@@ -36,13 +39,20 @@ def check_launchable(loaded: LoadedSpec) -> list[str]:
         raise Refused(f"{name}: {'; '.join(str(problem) for problem in problems[:SHOWN])}{more}")
     if result.registration is None:
         raise Refused(f"{name}: is not registered; commit the spec together with its section in the plan document")
+    changed = changes_since_registration(loaded.root, loaded.spec, result.registration.commit)
+    if changed:
+        more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
+        raise Refused(f"{name}: {'; '.join(changed[:SHOWN])}{more}")
     return [str(warning) for warning in result.of(Severity.WARNING)]
 
 
-async def launch(engine: Engine, loaded: LoadedSpec, *, stagger_s: float = STAGGER_S) -> Started:
+async def launch(
+    engine: Engine, loaded: LoadedSpec, *, stagger_s: float = STAGGER_S, owner_allows: Collection[str] = ()
+) -> Started:
     """Admit and start what is missing of the round's studies. Raises KevError before anything was spawned, or after."""
     for warning in check_launchable(loaded):
         engine.say(f"!!! warning: {warning}")
+    check_snapshots(loaded.root, loaded.spec, owner_allows)
     wanted = trial_orders(loaded.spec, loaded.root, engine.provenance)
     await check_names(engine, wanted)
     if not wanted:
@@ -80,6 +90,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `launch`."""
     add_session_arguments(parser)
     parser.add_argument("--stagger", type=float, default=STAGGER_S, metavar="S", help="seconds between studies (60)")
+    parser.add_argument("--owner-allows", action="append", default=[], metavar="STUDY",
+                        help="the owner's word: this full-weight study keeps no snapshots")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="say what would be launched, and launch nothing")
 
 
@@ -88,8 +100,9 @@ def launch_command(arguments: argparse.Namespace) -> int:
 
     async def work(engine: Engine, loaded: LoadedSpec) -> int:
         if arguments.dry_run:
+            check_snapshots(loaded.root, loaded.spec, arguments.owner_allows)
             return await _dry_run(engine, loaded, arguments.json)
-        done = await launch(engine, loaded, stagger_s=arguments.stagger)
+        done = await launch(engine, loaded, stagger_s=arguments.stagger, owner_allows=arguments.owner_allows)
         report(done, arguments.json)
         return 1 if done.unknown else 0
 

@@ -14,10 +14,7 @@ from typing import Any
 
 from kev import files
 from kev.errors import KevError, Refused
-from kev.ledger.book import Ledger
-from kev.session.desk import add_place, answer
-from kev.session.find import find_state
-from kev.session.git import (
+from kev.git import (
     LOCK_TRIES,
     GitFailed,
     current_branch,
@@ -27,6 +24,9 @@ from kev.session.git import (
     is_index_locked,
     remote_of,
 )
+from kev.ledger.book import Ledger
+from kev.session.desk import add_place, answer
+from kev.session.find import find_state
 from kev.session.journal import events_path
 from kev.session.plan_document import PLAN
 from kev.session.view import read_session, session_name

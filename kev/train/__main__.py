@@ -5,6 +5,7 @@ from pathlib import Path
 
 from kev.console import run
 from kev.errors import UsageError
+from kev.procedure.training import only_training
 from kev.records.plan import read_plan
 from kev.suite import open_suite
 from kev.train import run_training
@@ -26,7 +27,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--save-every-minutes", type=float, default=TrainingOptions().save_every_minutes, help="0 keeps no resume point"
     )
-    return run(lambda: _train(parser.parse_args(arguments)))
+    return run(lambda: _train_alone(parser.parse_args(arguments)))
+
+
+def _train_alone(options: argparse.Namespace) -> int:
+    with only_training():
+        return _train(options)
 
 
 def _train(options: argparse.Namespace) -> int:

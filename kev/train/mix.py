@@ -6,10 +6,11 @@ from pathlib import Path
 from kev import files
 from kev.data.draw import Draw
 from kev.data.record import DataRecord
-from kev.errors import Refused
+from kev.errors import NotFound, Refused
+from kev.procedure.corpora import check_corpus
 from kev.records.base import parse_record
 from kev.records.plan import TrialConfig
-from kev.suite import Suite
+from kev.suite import Suite, read_suite
 
 
 def trial_records(config: TrialConfig, suite: Suite, root: Path) -> list[DataRecord]:
@@ -19,8 +20,10 @@ def trial_records(config: TrialConfig, suite: Suite, root: Path) -> list[DataRec
     generated, and `synthetic_repeat` how often each generated one comes, every copy with an id of its own.
     Raises Refused for a source that the suite does not let be trained on, and what reading the files raises.
     """
+    check_corpus(root, suite.directory, suite.manifest)
     own = _partition(suite)
     if config.data is not None:
+        _check_own_corpus(root, config.data)
         records = _read(root / config.data)
         if config.replay:
             records += _replayed(own, config)
@@ -31,6 +34,14 @@ def trial_records(config: TrialConfig, suite: Suite, root: Path) -> list[DataRec
         wanted = set(config.train_sources.split(","))
         records = [record for record in records if record.meta.source in wanted]
     return list(_mixed(records, config))
+
+
+def _check_own_corpus(root: Path, data: str) -> None:
+    try:
+        corpus = read_suite((root / data).parent)
+    except NotFound:
+        return  # a file without a manifest says nothing of itself
+    check_corpus(root, corpus.directory, corpus.manifest)
 
 
 def is_generated(record: DataRecord) -> bool:

@@ -107,6 +107,9 @@ def test_a_study_is_launched_watched_pulled_and_read(night: Night) -> None:
     assert all(call.startswith("fc-") for call in calls)
 
     locked = ("--trial", "pair/00-trial-0", "--decision", "evals/small-v1", "--transfer", "evals/small-transfer-v1")
+    _, err = night.run("locked_test", *locked, "--name", "pair-ungated", code=1)
+    assert "a test is read at a registered stage alone" in err
+    locked += ("--owner-allows", "pair-ungated")
     out, _ = night.run("locked_test", *locked, "--name", "pair-ungated")
     assert "pair-ungated decision: acc " in out and "pair-ungated transfer: acc " in out
     _, err = night.run("locked_test", *locked, "--name", "pair-ungated", code=1)

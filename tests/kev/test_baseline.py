@@ -92,7 +92,7 @@ def test_a_read_that_is_there_is_never_replaced(tmp_path: Path) -> None:
 def test_the_test_partition_is_read_only_when_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--suite", str(EVALS / "heldout-stock-v1"), "--out", str(tmp_path / "out")]
     assert main([*given, "--split", "test"]) == 1
-    assert main([*given, "--allow-test"]) == 0
+    assert main([*given, "--allow-test", "--owner-allows", "out"]) == 0
     assert json.loads((tmp_path / "out" / "report.json").read_text())["split"] == "test"
     assert capsys.readouterr().err.count("\n") == 1
 

@@ -1,11 +1,13 @@
 """Studies: their plan, suites, card, time and money."""
 
+import posixpath
 import re
 from typing import Any
 
 from kev import budget
 from kev.document import JsonPath
 from kev.errors import DamagedFile, NotFound, Refused
+from kev.procedure.corpora import check_corpus
 from kev.records.plan import is_full_weight, plan_problems
 from kev.records.spec import Study
 from kev.rounds.checks.arms import TRIAL
@@ -34,6 +36,7 @@ def check_studies(subject: Subject) -> None:
         where: JsonPath = ("studies", name)
         check_suite_path(subject, readable.suite, (*where, "suite"), f"the suite that {name} trains on")
         check_suite_path(subject, readable.transfer, (*where, "transfer"), f"the transfer suite of {name}")
+        _check_corpus(subject, readable.suite, (*where, "suite"))
         _check_splits(subject, readable, where)
         plan = _check_plan(subject, readable, where)
         _check_limits(subject, name, readable, plan, where)
@@ -45,6 +48,15 @@ def _check_gpu(subject: Subject, gpu: object, where: JsonPath, prefix: str) -> N
         budget.parse_gpu(gpu)
     except Refused as refusal:
         subject.problems.add("unknown-gpu", where, f"{prefix}{refusal}")
+
+
+def _check_corpus(subject: Subject, path: str, where: JsonPath) -> None:
+    suite = subject.checkout.suite(path)
+    if suite is not None:
+        try:
+            check_corpus(subject.checkout.root, suite.directory, suite.manifest)
+        except Refused as refusal:
+            subject.problems.add("closed-model-output", where, str(refusal))
 
 
 def _check_splits(subject: Subject, study: Study, where: JsonPath) -> None:
@@ -88,6 +100,8 @@ def _check_plan(subject: Subject, study: Study, where: JsonPath) -> list[Any] | 
         data = entry.get("data") if isinstance(entry, dict) else None
         if isinstance(data, str) and is_inside(data, "evals") and not subject.checkout.has(data):
             subject.problems.missing(data, place, f"training data named by {study.plan}")
+        elif isinstance(data, str) and is_inside(data, "evals"):
+            _check_corpus(subject, posixpath.dirname(data), place)
     return plan if isinstance(plan, list) and plan else None
 
 

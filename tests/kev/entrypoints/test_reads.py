@@ -19,7 +19,10 @@ RUN = "/runs/night/00-trial-0/checkpoint"
 JOB = f"{RUN}@evals/small-transfer-v1@b1"
 REPORT = {"objective": -1.0, "clean": {"acc": 0.75, "brier": 0.25}, "tasks": {},
           "coverage": {"requested_records": 4, "evaluated_records": 4}}  # fmt: skip
-LOCKED = LockedRequest("night/00-trial-0", "final-ungated", "evals/small-v1", "evals/small-transfer-v1", "H200")
+LOCKED = LockedRequest(
+    "night/00-trial-0", "final-ungated", "evals/small-v1", "evals/small-transfer-v1", "H200",
+    owner_allows="final-ungated,second-ungated,final",
+)  # fmt: skip
 
 
 async def benchmarks(desk: Desk, jobs: str = JOB, gpu: str = "H200", timeout: int = 0) -> int:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from round_lab import RoundLab
 
 from kev.errors import DamagedFile
+from kev.git import GitFailed
 from kev.rounds.launch import launch
 from kev.session.__main__ import main
 from kev.session.commit import commit_session, paths_of
-from kev.session.git import GitFailed
 
 
 @pytest.fixture(autouse=True)
