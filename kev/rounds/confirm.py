@@ -60,10 +60,15 @@ def write_verdict(path: Path, value: dict[str, Any]) -> None:
 
 def check_unchanged(path: Path, root: Path, spec: RoundSpec) -> None:
     """Raises Refused if what the round rests on is no longer what it was when it was registered."""
-    if spec.archive is None:
-        changed = changes_since_registration(root, spec, registration(path, root).commit)
-        if changed:
-            raise Refused(f"round {spec.round}: {'; '.join(changed)}")
+    if spec.archive is not None:
+        return
+    try:
+        commit = registration(path, root).commit
+    except Refused:
+        return  # nothing of it can have been launched; what else is lacking, the other rules name
+    changed = changes_since_registration(root, spec, commit)
+    if changed:
+        raise Refused(f"round {spec.round}: {'; '.join(changed)}")
 
 
 def confirm_command(args: argparse.Namespace) -> int:
