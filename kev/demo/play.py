@@ -68,7 +68,7 @@ class Play:
         self.tell("stage", f"{arm} is committed as the choice; its reads of stage {plan.STAGE} are launched")
         self._repeat(rounds(self.place, "launch-reads", "--stage", plan.STAGE, "--stagger", "0"))
         self._watch()
-        self.tell("ready", f"stage {plan.STAGE} waits to be confirmed, by a person")
+        self.tell("ready", f"stage {plan.STAGE} waits to be confirmed, by a person: {self.confirm_command()}")
 
     def stay(self) -> None:
         """Keep the emulator there for what a person does next, until this process is told to leave."""
