@@ -15,6 +15,7 @@ from kev.clock import Clock
 from kev.errors import KevError, LockHeld, Refused
 from kev.records.request import ActionRequest
 from kev.session import append_event, events_path
+from kevtui.actions.home import environment
 from kevtui.actions.proposal import ID_DIGITS, Proposal, place_of
 from kevtui.actions.requests import (
     ACCEPTING_S,
@@ -102,6 +103,7 @@ def _accept(
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
+            env=environment(),
             pass_fds=(lock,),
             start_new_session=True,
         )

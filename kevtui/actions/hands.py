@@ -6,8 +6,11 @@ what a key does and what a script does cannot differ.
 
 import asyncio
 import json
+import subprocess
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +18,7 @@ from kev.clock import Clock
 from kev.errors import KevError
 from kevtui.actions.control import Control
 from kevtui.actions.holder import Holder
+from kevtui.actions.home import environment
 from kevtui.actions.sight import Eyes, Sight, seen_actions
 
 ACT = (sys.executable, "-m", "kevtui", "act")
@@ -98,15 +102,40 @@ class Hands(Eyes):
         named = ["--session", self._named] if self._named else []
         what = [verb, target] if target else [verb]
         command = [*self._command, *what, *options, "--root", str(self._root), *named, "--json"]
-        # A session of its own: neither a hang-up nor ctrl-Z of the dashboard reaches it.
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
-        out, err = await process.communicate()
+        done = await _run(command)
+        out, err = done.stdout, done.stderr
         try:
             report = json.loads(out)
         except ValueError:
             words = err.decode(errors="replace").strip().split("\n")[-1]
-            report = {"state": "refused", "text": words or f"it ended with status {process.returncode}"}
+            report = {"state": "refused", "text": words or f"it ended with status {done.returncode}"}
         return report if isinstance(report, dict) else {}
+
+
+async def _run(command: Sequence[str]) -> "subprocess.CompletedProcess[bytes]":
+    """Run `command` to its end in a thread that nobody waits for when the dashboard ends. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[subprocess.CompletedProcess[bytes]] = loop.create_future()
+
+    def tell(done: "subprocess.CompletedProcess[bytes] | OSError") -> None:
+        if answer.done():
+            return
+        if isinstance(done, OSError):
+            answer.set_exception(done)
+        else:
+            answer.set_result(done)
+
+    def work() -> None:
+        try:
+            # A session of its own: neither a hang-up nor ctrl-Z of the dashboard reaches it.
+            done: subprocess.CompletedProcess[bytes] | OSError = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, env=environment(), start_new_session=True,
+                check=False,
+            )  # fmt: skip
+        except OSError as error:
+            done = error
+        with suppress(RuntimeError):  # the dashboard has ended
+            loop.call_soon_threadsafe(tell, done)
+
+    threading.Thread(target=work, name="act", daemon=True).start()
+    return await answer

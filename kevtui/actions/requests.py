@@ -12,17 +12,21 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kev import files
 from kev.errors import KevError, NotFound
 from kev.records.base import read_record
 from kev.records.request import ActionRequest, ActionResult, ActionRun
+from kev.text import shorten
 from kevtui.actions.proposal import ID_DIGITS
 from kevtui.actions.truth import is_process
 
 DIRECTORY = ".actions"
 REQUEST = re.compile(rf"(?P<place>.+)-(?P<state>[0-9a-f]{{{ID_DIGITS}}})-(?P<number>[0-9]+)\.json")
+
+LARGEST_ANSWER = 1_000_000
+LONGEST_WORDS = 400
 
 ACCEPTING_S = 30.0
 """Accepting takes no longer: after it a request that nobody does was interrupted before it began."""
@@ -125,6 +129,31 @@ def last_words(runs: Path, name: str, limit: int = 4096) -> str:
         if lines:
             return lines[-1].strip()
     return ""
+
+
+def summary(runs: Path, name: str) -> str:
+    """What an action's command has answered, on one line: the figures of the object that it printed, else its last
+    line."""
+    try:
+        answer = files.parse_json(files.read_bytes(directory_of(runs) / f"{name}.out", limit=LARGEST_ANSWER))
+    except (KevError, ValueError):
+        return last_words(runs, name)
+    words = in_words(answer) if isinstance(answer, dict) else ""
+    return words or last_words(runs, name)
+
+
+def in_words(value: dict[str, Any]) -> str:
+    """The figures and texts of a JSON object: "fetched 12, kept 0"; of a list or object in it, each or its size."""
+    parts = []
+    for name, each in value.items():
+        if isinstance(each, dict):
+            inner = in_words(each)
+            parts.append(f"{name}: {inner}" if inner else f"{name} none")
+        elif isinstance(each, list):
+            parts.append(f"{name} {len(each)}")
+        elif each not in (None, ""):
+            parts.append(f"{name} {each}")
+    return shorten(", ".join(parts), LONGEST_WORDS)
 
 
 def read_output(runs: Path, name: str, limit: int = 65_536) -> list[str]:

@@ -16,7 +16,7 @@ from kev.errors import KevError
 from kev.records.base import read_record, write_record
 from kev.records.request import ActionRequest, ActionResult, ActionRun
 from kevtui.actions.accept import tell
-from kevtui.actions.requests import last_words
+from kevtui.actions.requests import last_words, summary
 
 
 def main(arguments: list[str]) -> int:
@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
     here = ActionRun(process=os.getpid(), host=os.uname().nodename, at=clock.now().timestamp())
     write_record(directory / f"{name}.run.json", here)
     code = carry_out(request, directory, lock)
-    text = last_words(directory.parent, name)
+    text = summary(directory.parent, name) if code == 0 else last_words(directory.parent, name)
     result = ActionResult(code=code, at=clock.now().timestamp(), text=text)
     write_record(directory / f"{name}.result.json", result)
     how = "done" if code == 0 else f"failed with exit status {code}"

@@ -8,6 +8,8 @@ from kev.budget import reserve
 from kev.errors import KevError, NotFound, UsageError
 from kev.rounds.guards import candidate_of
 from kev.rounds.places import verdict_path
+from kev.rounds.read_orders import has_landed, wanted_directories
+from kev.rounds.sides import candidate_side, parent_side
 from kev.rounds.specs import LoadedSpec
 from kevtui import format as shown
 from kevtui.actions.proposal import Check, Proposal, Wish, digest_of
@@ -157,7 +159,9 @@ def propose_confirm(truth: Truth, wish: Wish) -> Proposal:
             trouble = str(error)
     stage = stage or _next_stage(truth, loaded, arm)
     checks = [Check("the read-out names a candidate", not trouble, trouble)]
-    checks += stage_checks(loaded, stage, arm) if arm else []
+    if arm:
+        checks += stage_checks(loaded, stage, arm)
+        checks += guarded("every row of the stage is here", lambda: _rows(truth, loaded, stage, arm))
     path = verdict_path(loaded.spec, truth.root, stage, arm) if arm else None
     return Proposal(
         verb="confirm",
@@ -167,7 +171,7 @@ def propose_confirm(truth: Truth, wish: Wish) -> Proposal:
                  *(["--arm", arm] if arm else [])),
         state=digest_of([spec_digest(loaded), stage, arm, path.exists() if path else None]),
         weight=VERBS["confirm"].weight,
-        checks=(*checks, Check("every row of the stage is here", None, "the engine says which are missing")),
+        checks=tuple(checks),
         facts=(
             ("stage", stage),
             ("candidate", arm or shown.MISSING),
@@ -181,6 +185,18 @@ def propose_confirm(truth: Truth, wish: Wish) -> Proposal:
         after="decided",
         **truth.record(),
     )  # fmt: skip
+
+
+def _rows(truth: Truth, loaded: LoadedSpec, stage: str, arm: str) -> list[Check]:
+    spec = loaded.spec
+    at = spec.confirm.get(stage)
+    if at is None:
+        return []
+    sides = (candidate_side(spec, arm, at), parent_side(spec, arm, at))
+    missing = [place for side in sides for _, place in wanted_directories(spec, side, at)
+               if not has_landed(truth.root, place)]  # fmt: skip
+    detail = f"not yet: {', '.join(missing[:3])}" if missing else ""
+    return [Check("every row of the stage is here", not missing, detail)]
 
 
 def _next_stage(truth: Truth, loaded: LoadedSpec, arm: str | None) -> str:

@@ -139,7 +139,11 @@ class ActionDialog(ModalScreen[Agreed | None]):
         self.run_worker(self._look(), exclusive=True)
 
     async def _look(self) -> None:
-        self._show(await self._propose())
+        try:
+            report = await self._propose()
+        except OSError as error:
+            report = {"text": f"cannot be checked: {error.strerror or error}"}
+        self._show(report)
 
     def _show(self, report: dict[str, Any]) -> None:
         self._report = report

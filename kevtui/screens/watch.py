@@ -187,6 +187,8 @@ class WatchScreen(Screen[None]):
         for child in self.children:
             if child.id in places.NAMES:
                 child.display = child.id in regions
+        # Where panels only grow or shrink, Textual would take the arrangement that it remembers.
+        self._clear_arrangement_cache()
         # What moved is painted by the layout; with a repaint the whole screen would be, a second time.
         self.refresh(repaint=False, layout=True)
 

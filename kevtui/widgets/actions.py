@@ -126,10 +126,9 @@ class ActionsPanel(Panel, can_focus=True):
         if message.sight is None:
             return
         before, self._sight = self._sight, message.sight
-        for seen in message.sight.actions:
-            own = self._own.get(f"{seen.verb} {seen.target}")
-            if own is not None and own.state == STARTING and own.id == seen.id:
-                del self._own[own.key]
+        on_record = {seen.id for seen in message.sight.actions}
+        for key in [key for key, own in self._own.items() if own.state == STARTING and own.id in on_record]:
+            del self._own[key]
         told = before and (before.mine, before.holder, before.asked, before.trouble)
         sight = message.sight
         if told != (sight.mine, sight.holder, sight.asked, sight.trouble):
@@ -177,10 +176,11 @@ class ActionsPanel(Panel, can_focus=True):
 
     def under_way(self, verb: str, target: str | None) -> str:
         """What is going on with that action already, or ""."""
-        own = self._own.get(f"{verb} {target}")
-        if own is not None and own.state in (WAITING, STARTING):
-            return own.state
-        seen = [seen for seen in self._seen if (seen.verb, seen.target) == (verb, target) and seen.state == "pending"]
+        for own in self._own.values():
+            if own.state in (WAITING, STARTING) and own.verb == verb and own.target in (target or "", ""):
+                return own.state
+        same = [seen for seen in self._seen if seen.verb == verb and seen.target == (target or seen.target)]
+        seen = [seen for seen in same if seen.state == "pending"]
         return f"pending as {seen[0].id}" if seen else ""
 
     def agree(self, verb: str, target: str, options: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from action_lab import REPOSITORY, ActionLab, wait_until
 from kev.clock import SystemClock
 from kevtui import exit_codes
 from kevtui.actions.control import Control
-from kevtui.actions.requests import directory_of, read_recent
+from kevtui.actions.requests import directory_of, in_words, read_recent
 
 LAUNCH = ("launch", "r201", "--yes", "--name", "r201")
 CONTROL_BYTES = re.compile(rb"[\x00-\x09\x0b-\x1f\x7f]")
@@ -122,6 +122,11 @@ def test_a_failure_is_told_with_its_cause_and_may_be_tried_again(lab: ActionLab)
     (lab.root / "trouble").unlink()
     assert lab.act(*LAUNCH).code == 0
     assert lab.called("launch") == 2
+
+
+def test_what_a_command_answers_is_told_in_figures() -> None:
+    answer = {"trial/r9/trial-0": {"fetched": 12, "kept": 0, "withheld": []}, "started": {}, "note": None, "ok": True}
+    assert in_words(answer) == "trial/r9/trial-0: fetched 12, kept 0, withheld 0, started none, ok True"
 
 
 def test_it_goes_on_when_whoever_asked_is_killed(lab: ActionLab) -> None:

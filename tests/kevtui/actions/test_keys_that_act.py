@@ -32,6 +32,27 @@ async def test_a_launch_is_agreed_to_by_name_and_key_and_shown_with_its_id_to_th
     assert lab.called("launch") == 1
 
 
+async def test_a_key_finds_its_own_program_whatever_the_environment_says(
+    lab: ActionLab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    async with acting(lab) as it:
+        await it.press("c")
+        await it.until_shown(" done ")
+    assert lab.called("validate") == 1
+
+
+async def test_each_action_has_a_row_of_its_own_the_newest_first(lab: ActionLab) -> None:
+    async with acting(lab) as it:
+        await it.press("c")
+        await it.until_shown("validate r201 done")
+        await it.press("b")
+        await it.until_shown("refresh night done")
+        assert "validate r201 done" in it.text()
+        assert it.text().index("refresh night") < it.text().index("validate r201")
+
+
 async def test_enter_alone_never_acts(lab: ActionLab) -> None:
     async with acting(lab) as it:
         for key in ("L", "W", "M"):
@@ -96,8 +117,9 @@ async def test_the_same_key_twice_fast_is_one_action(lab: ActionLab) -> None:
         await it.press("y")
         await it.until_shown("pending")
         await it.press("M")
-        await it.until_shown("is pending as reads-r201-")
+        await it.pilot.pause()
         assert it.app.screen is it.screen
+        assert it.screen.actions.under_way("reads", "r201").startswith("pending as reads-r201-")
         (lab.root / "hang").unlink()
         await it.until_shown(" done ")
     assert lab.called("launch-reads") == 1
