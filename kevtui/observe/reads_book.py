@@ -36,6 +36,7 @@ class ReadsBook:
             for name, intent in self._sources.intents(spec.round, arm):
                 self._launches[name] = Launch(name, intent, tuple(self._logs_of(name)))
         return view_reads(spec, has_rows=self._sources.has_rows, launches=self._launches.values(),
+                          record_of=self._sources.read_record,
                           candidates=candidates, now_unix=now_unix)  # fmt: skip
 
     def bounds(self, spec: RoundSpec | None, reads: Reads) -> dict[str, Decimal | None]:
@@ -50,6 +51,8 @@ class ReadsBook:
                 name = next(
                     (n for n, launch in self._launches.items() if launch.timeout_s(cell.directory) is not None), ""
                 )
+                if not name:
+                    continue  # a read with a record of its own: the session's state has its bound
                 timeouts.setdefault(name, []).append(timeout_of_cell(spec, cell, self._launches.get(name)))
         return {name: bound_of_reads(spec.gpu or DEFAULT_GPU, seconds) for name, seconds in timeouts.items()}
 

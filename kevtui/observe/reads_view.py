@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from kev.records.intent import ReadIntent
+from kev.records.read import ReadRecord
 from kev.records.spec import RoundSpec, size_of
 from kev.rounds.sides import TRANSFER, Side, candidate_side, parent_side
 from kevtui.observe.derive import coarse
@@ -63,12 +64,14 @@ def view_reads(
     *,
     has_rows: Callable[[str], bool],
     launches: Iterable[Launch],
+    record_of: Callable[[str], ReadRecord | None] = lambda _: None,
     candidates: Collection[str] = (),
     now_unix: float,
 ) -> Reads:
     """Arms, then parents, by every tag that the rule reads, then by `<stage>/<tag>` of the confirmation stages.
 
-    `has_rows` takes a directory such as `runs/r41-a-hard`; `candidates` are the arms that the read-out chose.
+    `has_rows` and `record_of` take a directory such as `runs/r41-a-hard`; `candidates` are the arms that the read-out
+    chose.
     """
     launches = list(launches)
     owners = [*spec.arms, *spec.parents]
@@ -80,14 +83,16 @@ def view_reads(
             if directory is None:
                 continue
             tags.setdefault(tag)
-            cells.append(_cell(spec, owner, tag, directory, has_rows(directory), launches, now_unix))
+            cells.append(
+                _cell(spec, owner, tag, directory, has_rows(directory), launches, record_of(directory), now_unix)
+            )
     order = [tag for tag in spec.reads if tag in tags] + [tag for tag in tags if tag not in spec.reads]
     known = {cell.directory for cell in cells}
     for owner, column, tag, directory in _confirming(spec, candidates):
         if directory in known:
             continue
         known.add(directory)
-        cell = _cell(spec, owner, tag, directory, has_rows(directory), launches, now_unix)
+        cell = _cell(spec, owner, tag, directory, has_rows(directory), launches, record_of(directory), now_unix)
         # Only the candidate of a size is confirmed; of another arm there is something to see only where it was read.
         if owner in candidates or owner in spec.parents or cell.state is not ReadState.ABSENT:
             cells.append(replace(cell, tag=column))
@@ -137,10 +142,13 @@ def _confirming(spec: RoundSpec, candidates: Collection[str]) -> Iterator[tuple[
 
 
 def _cell(
-    spec: RoundSpec, owner: str, tag: str, directory: str, landed: bool, launches: list[Launch], now_unix: float
-) -> ReadCell:
+    spec: RoundSpec, owner: str, tag: str, directory: str, landed: bool, launches: list[Launch],
+    record: ReadRecord | None, now_unix: float,
+) -> ReadCell:  # fmt: skip
     if landed:
         return ReadCell(owner, tag, ReadState.LANDED, directory)
+    if record is not None:
+        return _recorded(owner, tag, directory, record, now_unix)
     name = PurePosixPath(directory).name
     for launch in sorted(launches, key=lambda launch: -float(launch.intent.launched_at)):
         timeout_s = launch.timeout_s(directory)
@@ -156,6 +164,16 @@ def _cell(
         alone = len(launch.intent.commands) == 1 and _jobs(launch.intent.commands[0]) == 1
         return ReadCell(owner, tag, state, directory, coarse(age_s), progress if alone else None)
     return ReadCell(owner, tag, ReadState.ABSENT, directory)
+
+
+def _recorded(owner: str, tag: str, directory: str, record: ReadRecord, now_unix: float) -> ReadCell:
+    """A read that has a record of its own, and no rows yet."""
+    age_s = max(0.0, now_unix - float(record.at))
+    status = record.to_json().get("status")
+    if status in ("failed", "cancelled", "blocked"):
+        return ReadCell(owner, tag, ReadState.FAILED, directory, coarse(age_s), detail=str(status))
+    state = ReadState.OVERDUE if age_s > float(record.timeout) + QUEUE_S else ReadState.IN_FLIGHT
+    return ReadCell(owner, tag, state, directory, coarse(age_s))
 
 
 def timeout_of_cell(spec: RoundSpec, cell: ReadCell, launch: Launch | None) -> float:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     # A kind of record is loaded when the first file of that kind is met: a look at a session meets few of them.
     from kev.records.intent import ReadIntent
     from kev.records.lease import Lease
+    from kev.records.read import ReadRecord
     from kev.records.resume import ResumePoint
     from kev.records.spawn import SpawnRecord
     from kev.records.spec import RoundSpec
@@ -118,6 +119,11 @@ class Sources:
 
     def watch(self, study: str) -> "WatchRecord | None":
         found: WatchRecord | None = self.value(self.watch_path(study), _read_watch)
+        return found
+
+    def read_record(self, directory: str) -> "ReadRecord | None":
+        """The record of the read into a directory such as `runs/r41-a-hard`."""
+        found: ReadRecord | None = self.value(f"{self.runs}/{directory.removeprefix('runs/')}.read.json", _read_read)
         return found
 
     def watchers(self) -> "Iterator[tuple[str, WatcherRecord]]":
@@ -224,6 +230,12 @@ def _read_watch(path: Path) -> "WatchRecord":
     from kev.records.watch import WatchRecord
 
     return _read_record(path, WatchRecord)
+
+
+def _read_read(path: Path) -> "ReadRecord":
+    from kev.records.read import ReadRecord
+
+    return _read_record(path, ReadRecord)
 
 
 def _read_watcher(path: Path) -> "WatcherRecord":

@@ -325,6 +325,25 @@ SPEC: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("status", "later", "state"),
+    [("running", 60, ReadState.IN_FLIGHT), ("running", 6000, ReadState.OVERDUE), ("failed", 60, ReadState.FAILED)],
+)
+def test_a_read_that_has_a_record_of_its_own_is_known_before_it_lands(
+    checkout: Any, watching: Any, clock: Any, status: str, later: float, state: ReadState
+) -> None:
+    checkout.write("experiments/rounds/r9.json", SPEC)
+    directory = next(cell.directory for cell in watching("r9").observe().reads.cells if cell.state is ReadState.ABSENT)
+    checkout.write(f"{directory}.read.json", {
+        "name": directory.removeprefix("runs/"), "kind": "benchmark", "run": "/runs/r9-a/00-trial-0/checkpoint",
+        "suites": ["evals/hard"], "gpu": "H200", "timeout": 600, "bound_usd": 1, "at": clock.now().timestamp(),
+        "call": "fc-1", "status": status,
+    })  # fmt: skip
+    clock.pass_(later)
+    [cell] = [cell for cell in watching("r9").observe().reads.cells if cell.directory == directory]
+    assert cell.state is state
+
+
 def test_the_matrix_shows_what_landed_is_out_failed_or_was_never_launched(
     checkout: Any, watching: Any, clock: Any
 ) -> None:
