@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from kev import files
 from kev.errors import DamagedFile, Refused
 from kev.model.batch import Batch
-from kev.model.layout import ADAPTER_CONFIG
+from kev.model.layout import ADAPTER, ADAPTER_CONFIG, check_whole
 from kev.model.mask import additive_mask, visible_keys
 from kev.text import shorten, visible
 
@@ -30,10 +30,15 @@ def load_backbone(directory: Path, *, dtype: str = "fp32", attention: str = "sdp
     `dtype` is fp32, bf16, fp16, or `stored` for that of the files; `attention` gives way to `eager` where the
     architecture has no other. Raises NotFound, DamagedFile, or Refused for one that transformers does not know.
     """
+    weights = sorted(directory.glob("*.safetensors"))
     if (directory / ADAPTER_CONFIG).exists():
+        if [path.name for path in weights] == [ADAPTER]:
+            raise Refused(f"{directory}: an adapter without the weights it belongs to; merge it into its base first")
         # transformers follows it, wherever it leads, and adds what it finds to the weights.
         raise Refused(f"{directory / ADAPTER_CONFIG}: left beside full weights, which are meant without it; remove it")
     config = read_config(directory)
+    for path in weights:
+        check_whole(path)
     transformers.utils.logging.disable_progress_bar()
     multimodal = config.get_text_config() is not config
     try:

@@ -48,7 +48,7 @@ def find_layout(directory: Path, head: Head) -> Layout:
     if layout.kind != said:
         raise DamagedFile(directory, f"its files are those of {layout.kind} weights, its {HEAD} speaks of {said}")
     for path in layout.weights:
-        _check_whole(path)
+        check_whole(path)
     return layout
 
 
@@ -96,7 +96,7 @@ def _found(directory: Path) -> Layout:
     raise DamagedFile(directory, f"holds neither an adapter ({ADAPTER}) nor full weights ({CONFIG}, {WEIGHTS})")
 
 
-def _check_whole(path: Path) -> None:
+def check_whole(path: Path) -> None:
     """Refuse a safetensors file whose header and length disagree, before anything maps it."""
     size = path.stat().st_size
     with path.open("rb") as stream:

@@ -350,6 +350,21 @@ def test_an_adapters_configuration_left_beside_merged_weights_is_not_followed(
             opening()
 
 
+@pytest.mark.parametrize("cut", [1, 5, 1_000])
+def test_a_base_whose_weights_are_cut_short_is_told_by_the_file(attention_base: Path, tmp_path: Path, cut: int) -> None:
+    base = shutil.copytree(attention_base, tmp_path / "base")
+    path = base / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-cut])
+    with pytest.raises(DamagedFile, match=r"model\.safetensors: [\d,]+ bytes where its header asks for [\d,]+$"):
+        new_model(str(base), Settings(lora=0))
+
+
+def test_an_adapter_alone_is_no_base_and_is_not_taken_for_one_left_over(attention_base: Path, tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "c", new_model(str(attention_base), Settings(lora=2)))
+    with pytest.raises(Refused, match="an adapter without the weights it belongs to; merge it"):
+        new_model(str(tmp_path / "c"), Settings(lora=0))
+
+
 @pytest.mark.parametrize("value", [["<|user|>"], {"user": "<|user|>"}, {"user": {"content": "<|user|>"}}, None])
 def test_what_a_tokenizers_configuration_says_of_extra_tokens_does_not_matter(
     attention_base: Path, tmp_path: Path, value: Any
