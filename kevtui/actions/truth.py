@@ -166,6 +166,8 @@ class Truth:
         fresh = age is not None and 0 <= age <= MAX_READING_AGE
         source = self.session.source
         detail = f"{shown.age(age)} old, from {source}" if age is not None else f"none in {source}"
+        if age is not None and age < 0:
+            detail = f"its time is ahead of this clock, in {source}"
         checks = [Check("the billing reading is fresh", fresh, detail if fresh else f"{detail}; read the meter first")]
         account = self.account(own)
         headroom = account.headroom

@@ -155,6 +155,8 @@ class ActionDialog(ModalScreen[Agreed | None]):
         self.call_after_refresh(self._note_painted)
 
     def _note_painted(self) -> None:
+        # Only now is it known whether the body has room.
+        self.query_one(Cancel).update(self._keys())
         self._painted_at = monotonic()
 
     def _repaint(self) -> None:
@@ -170,8 +172,11 @@ class ActionDialog(ModalScreen[Agreed | None]):
         text = Text()
         if self._remark:
             text.append(f"{self._safe(self._remark)}\n", style="bold")
-        text.append(" Cancel ", style="reverse")
+        # Over the cancelling of a trial, "Cancel" could mean either.
+        text.append(" Keep it " if (self._report or {}).get("verb") == "cancel" else " Cancel ", style="reverse")
         text.append(" enter, esc or n")
+        if self.is_mounted and self.query_one(VerticalScroll).max_scroll_y > 0:
+            text.append("    " + self._safe("↑↓ more"))
         if self._ready and self._typed and not self._named:
             text.append(f"    tab, then type {self._safe(self._typed)} and press enter")
         elif self._ready:

@@ -9,7 +9,7 @@ from action_lab import ActionLab
 from textual.pilot import Pilot
 
 from kev.clock import SystemClock
-from kevtui.actions.hands import Hands
+from kevtui.actions.hands import ACT, Hands
 from kevtui.actions.sight import Eyes
 from kevtui.app import KevApp, Options
 from kevtui.observe.observer import Observer
@@ -67,13 +67,15 @@ class Acting:
 @asynccontextmanager
 async def acting(
     lab: ActionLab, *, size: tuple[int, int] = (110, 40), undo_window_s: float = 0.0, read_only: bool = False,
-    argument: str = "r201", in_control: bool = True, **options: Any,
+    argument: str = "r201", in_control: bool = True, command: tuple[str, ...] = ACT, **options: Any,
 ) -> AsyncIterator[Acting]:  # fmt: skip
     clock = SystemClock()
     target = resolve(argument, root=lab.root, cwd=lab.root)
 
     def open_eyes() -> Eyes:
-        return Eyes(lab.root, clock) if read_only else Hands(lab.root, clock, undo_window_s=undo_window_s)
+        return (
+            Eyes(lab.root, clock) if read_only else Hands(lab.root, clock, undo_window_s=undo_window_s, command=command)
+        )
 
     app = KevApp(
         lambda: Observer(target, clock=clock, leases=None, poll=True), title=target.title,
