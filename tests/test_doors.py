@@ -39,6 +39,12 @@ def test_the_core_of_the_engine_loads_no_screen_and_nothing_heavy() -> None:
     assert not loaded_by("kev.files") & (HEAVY | {"textual", "kevtui", "rich"})
 
 
+def test_nothing_that_acts_is_loaded_before_the_first_frame() -> None:
+    code = "import sys, kevtui.app; print(*(name for name in sys.modules if name.startswith('kevtui.actions.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    assert done.stdout.split() == ["kevtui.actions.verbs"]
+
+
 WRITES = {"write_text", "write_bytes", "touch", "mkdir", "rename", "replace", "unlink", "symlink_to", "hardlink_to"}
 """Methods of pathlib that change the disk; `str.replace` takes two arguments, `Path.replace` one."""
 

@@ -211,7 +211,8 @@ class ActionDialog(ModalScreen[Agreed | None]):
 
     def action_to_the_name(self) -> None:
         name = self.query_one(TypedName)
-        (self.query_one(Cancel) if name.has_focus or not name.display else name).focus()
+        # At once: with `focus()` the next letter could still go where the focus was.
+        self.set_focus(self.query_one(Cancel) if name.has_focus or not name.display else name)
 
     @on(Input.Submitted)
     def _check_name(self, event: Input.Submitted) -> None:
@@ -219,7 +220,7 @@ class ActionDialog(ModalScreen[Agreed | None]):
         self._named = event.value == self._typed
         if self._named:
             self.query_one(TypedName).display = False
-            self.query_one(Cancel).focus()
+            self.set_focus(self.query_one(Cancel))
             self._say("The name is right. Nothing has happened yet.")
         else:
             self._say(f"That is not {self._typed}.")
