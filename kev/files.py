@@ -414,7 +414,10 @@ def read_bytes(path: Path, *, limit: int = MAX_JSON_BYTES) -> bytes:
         if status.st_size > limit:
             raise DamagedFile(path, f"{status.st_size:,} bytes, more than the {limit:,} a record may have")
         with os.fdopen(descriptor, "rb", closefd=False) as stream:
-            data = stream.read(limit + 1)
+            # Python sets aside as much memory as it is asked to read, which for the limit is 256 MiB.
+            data = stream.read(status.st_size + 1)
+            if len(data) > status.st_size:  # it grew meanwhile
+                data += stream.read(limit + 1 - len(data))
         if len(data) > limit:
             raise DamagedFile(path, f"more than the {limit:,} bytes a record may have")
         return data

@@ -28,6 +28,9 @@ class Arms:
         self._reads = {arm: arm_reads(loaded.spec, loaded.root, arm, engine.provenance) for arm in loaded.spec.arms}
         self._there: set[str] = set()
         """Checkpoints that were seen on the volume."""
+        self._trials: dict[str, Unit] = {}
+        self._seen: dict[str, Unit] = {}
+        self._count = 0
 
     async def launch(self, watch: "Watch") -> None:
         """Start what is missing of every arm that is ready."""
@@ -95,9 +98,11 @@ class Arms:
         return "result.json" in files.list_names(self._loaded.root / trial)
 
     def _trial_unit(self, trial: str) -> Unit | None:
-        local = PurePosixPath(trial).as_posix()
-        return next((unit for unit in self._engine.ledger.read().by_id.values()
-                     if unit.order.kind == "trial" and unit.order.local == local), None)  # fmt: skip
+        units = self._engine.ledger.read().by_id
+        if units is not self._seen or len(units) != self._count:  # a ledger that was put back is read anew
+            self._seen, self._count = units, len(units)
+            self._trials = {unit.order.local: unit for unit in units.values() if unit.order.kind == "trial"}
+        return self._trials.get(PurePosixPath(trial).as_posix())
 
 
 def next_try(units: Units, unit_id: str, order: Order) -> Wanted | None:

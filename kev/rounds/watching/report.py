@@ -25,8 +25,11 @@ def write_pass(watch: Watch, passes: int, state: str, text: str = "") -> None:
     units = watch.units()
     if engine.ledger.size != watch.shown:
         write_views(engine.runs, engine.ledger.read(), {unit.order.name for unit in units})
-    for name in dict.fromkeys(unit.order.name for unit in units if unit.order.kind == "trial"):
-        trials = [unit for unit in units if unit.order.name == name]
+    studies: dict[str, list[Unit]] = {}
+    for unit in units:
+        if unit.order.kind == "trial":
+            studies.setdefault(unit.order.name, []).append(unit)
+    for name, trials in studies.items():
         replace_record(engine.runs / f"{name}.watch.json", watch_record(trials, watch))
     silences = watch.silent.values()
     unreachable = [silence.since for silence in silences if not silence.throttled]
