@@ -21,7 +21,7 @@ from kev.autorl.opening import inside
 from kev.autorl.rejection import Rejected
 from kev.autorl.run import Run
 from kev.autorl.run_clock import RunClock
-from kev.autorl.sealing import Sealer
+from kev.autorl.sealing import Sealed, Sealer
 from kev.autorl.store import Store, grader_key
 from kev.autorl.submissions import Ledger, Submission
 from kev.autorl.tensors import Tensor
@@ -115,27 +115,30 @@ class Grader:
         self._arriving += 1
         try:
             async with self._sealing:
-                path, sha256 = await asyncio.to_thread(self._seal, model_path)
+                path, sealed = await asyncio.to_thread(self._seal, model_path)
             async with self._accepting:
-                return await self._accept(model_path, path, sha256, elapsed, gpus)
+                return await self._accept(model_path, path, sealed, elapsed, gpus)
         finally:
             self._arriving -= 1
             self._arrived.set()
 
-    async def _accept(self, model_path: str, path: str, sha256: str, elapsed: float, gpus: Sequence[str]) -> Submission:
-        if (known := self.ledger.find(path, sha256)) is not None:
+    async def _accept(
+        self, model_path: str, path: str, sealed: Sealed, elapsed: float, gpus: Sequence[str]
+    ) -> Submission:
+        if (known := self.ledger.find(path, sealed.sha256)) is not None:
             return known
-        self._check_limit(sha256)
+        self._check_limit(sealed.sha256)
         number = len(self.ledger.submissions) + 1
         local = self._clock.now().astimezone().replace(tzinfo=None)
         facts = {
             "number": number,
             "path": path,
             "said": visible(model_path),
-            "sha256": sha256,
+            "sha256": sealed.sha256,
             "timestamp": local.isoformat(timespec="microseconds"),
             "elapsed": elapsed,
             "gpus": list(gpus),
+            "remarks": [visible(remark) for remark in sealed.remarks],
         }
         await self._note("accepted", facts)
         if self.run_clock is not None:
@@ -264,17 +267,17 @@ class Grader:
 
     # ------------------------------------------------------------------------------------------ the record
 
-    def _seal(self, model_path: str) -> tuple[str, str]:
-        """The path and the content's hash of a submission. A link to the base is the base."""
+    def _seal(self, model_path: str) -> tuple[str, Sealed]:
+        """The path and the sealed copy of a submission. A link to the base is the base."""
         root, base = self.run.workspace.directory, self.run.base.resolve()
         path = inside(root, model_path)
         try:
-            return str(path), self._sealer.seal(model_path).sha256
+            return str(path), self._sealer.seal(model_path)
         except Rejected as error:
             if error.code != "link" or (root / path).resolve() != base:
                 raise
             of_base = Sealer(base.parent, self.run.home / VAULT, extra=self.run.extra_files)
-            return str(path), of_base.seal(base.name).sha256
+            return str(path), of_base.seal(base.name)
 
     def _check_limit(self, sha256: str) -> None:
         if self.run.rules == "compat" or any(each.sha256 == sha256 for each in self.ledger.submissions.values()):

@@ -159,6 +159,8 @@ class _Routes:
         said = submission.entry(ledger.baseline_score).to_json()
         said |= {"best": None if best is None else best.to_json(), "total_submissions": len(ledger.submissions)}
         if self._grader.run.rules == "strict":
+            if submission.remarks:
+                said["remarks"] = list(submission.remarks)
             said["submissions_left"] = max(0, self._grader.run.most_submissions - ledger.used())
         return said
 

@@ -24,6 +24,8 @@ class Submission:
     timestamp: str
     elapsed: float
     gpus: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """What was decided while it was sealed: which of several files count, and what was put right."""
     grade: dict[str, Any] | None = None
     """`score`, `items`, `label`, `error`, `lineage`, `same_as`, `seconds`, as far as there are any."""
 
@@ -73,7 +75,7 @@ class Ledger:
         facts = event.facts
         match event.kind:
             case "accepted":
-                made = Submission(**{**facts, "gpus": tuple(facts["gpus"])})
+                made = Submission(**{**facts, "gpus": tuple(facts["gpus"]), "remarks": tuple(facts.get("remarks", ()))})
                 self.submissions[made.number] = made
                 self._by_content[made.path, made.sha256] = made.number
             case "graded":

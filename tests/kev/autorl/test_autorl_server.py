@@ -100,6 +100,17 @@ def test_weights_that_change_while_they_are_graded_are_another_submission(tmp_pa
         assert found.client.get("/submissions/2").json()["score"] == 95
 
 
+def test_what_was_decided_about_left_overs_is_in_the_answer(tmp_path: Path, evaluator: StandIn) -> None:
+    run = run_of(tmp_path)
+    model(run.workspace.output / "v1", worth(40), adapter_config__json=b'{"peft_type": "LORA"}')
+    model(run.workspace.output / "v2", worth(41))
+    with served(run, evaluator) as found:
+        assert found.client.score("output/v1")["remarks"] == [
+            "adapter_config.json lies beside whole weights and is ignored"
+        ]
+        assert "remarks" not in found.client.score("output/v2")
+
+
 def test_a_failed_grading_is_passed_on_and_never_an_answer_to_the_next(tmp_path: Path, evaluator: StandIn) -> None:
     run = run_of(tmp_path)
     model(run.workspace.output / "v1", worth(40))
