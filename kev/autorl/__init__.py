@@ -5,6 +5,8 @@ run_clock    one monotonic clock for a run, and its notices
 run_log      the life cycle of a run, a line each
 scores       scores.json, whoever wrote it: which entries count, and which is best
 results      results.csv, a row for each run, read by its header
+metrics, trajectory
+             what the submissions of a run add up to, and their curve
 
 serve        `python -m kev.autorl serve`
 tasks        what an agent is asked to do

@@ -17,6 +17,7 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "serve": Command("kev.autorl.serve", "grades one run: the server that an agent submits to"),
+    "metrics": Command("kev.autorl.metrics_command", "the figures of a run, and its curve of scores"),
 }
 
 
