@@ -1,0 +1,196 @@
+"""A screen of panels: where each of them is, which one is alone, and how the keys go round them."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
+from textual.layout import ArrangeResult, Layout, WidgetPlacement
+from textual.screen import Screen
+from textual.widget import Widget
+
+from kevtui.observe.snapshot import Snapshot
+from kevtui.screens import arrange as places
+from kevtui.widgets.ink import Ink
+from kevtui.widgets.panel import Panel
+from kevtui.widgets.studies import StudiesPanel
+
+_ALWAYS = {places.HEADER, places.MONEY, places.STUDIES, places.FOOTER}
+"""Panels that keep their place while there is nothing in them."""
+
+_FROM_THE_START = (places.MONEY, places.STUDIES, places.PLOT, places.READS, places.EVENTS, places.READOUT)
+"""What the first frame lays out, before it is known what there is."""
+
+
+class WatchLayout(Layout):
+    """Places the children by name, where `arrange` says."""
+
+    name = "watch"
+
+    def __init__(self, screen: "PanelsScreen") -> None:
+        self._screen = screen
+
+    def arrange(
+        self,
+        parent: Widget,  # noqa: ARG002
+        children: list[Widget],
+        size: Size,
+        greedy: bool = True,  # noqa: ARG002
+    ) -> ArrangeResult:
+        regions = self._screen.regions(size)
+        return [
+            WidgetPlacement(regions[child.id], NULL_OFFSET, NULL_SPACING, child)
+            for child in children
+            if child.id is not None and child.id in regions
+        ]
+
+
+class PanelsScreen(Screen[None]):
+    """Places panels by what they hold, and moves among them. What they show is given to them by the subclass."""
+
+    def __init__(self, ink: Ink, *, panel: str | None = None) -> None:
+        super().__init__()
+        self.ink = ink
+        self.snapshot: Snapshot | None = None
+        self.zoomed: str | None = panel
+        self.log_open = False
+        self.filtering = False
+        self._contents = dict.fromkeys(_FROM_THE_START, 4)
+        self._placed: dict[str, Region] = {}
+        self._watch_layout = WatchLayout(self)
+
+    @property
+    def layout(self) -> Layout:
+        # A style can only name one of Textual's own layouts.
+        return self._watch_layout
+
+    def on_mount(self) -> None:
+        # Before the first layout, so that the first frame is in its final form.
+        self.rearrange(self.app.size)
+
+    @property
+    def panels(self) -> Iterator[Panel]:
+        return iter(self.query_children(Panel))
+
+    @property
+    def studies(self) -> StudiesPanel:
+        return self.query_one(StudiesPanel)
+
+    @property
+    def panel(self) -> Panel | None:
+        """The panel that has the focus."""
+        return self.focused if isinstance(self.focused, Panel) else None
+
+    # ------------------------------------------------------------------------------ places
+
+    def regions(self, size: Size) -> Mapping[str, Region]:
+        return places.arrange(size, self._contents, zoomed=self.zoomed, log=self.log_open, filtering=self.filtering)
+
+    def on_resize(self) -> None:
+        self.rearrange(self.size)
+
+    def _take_form(self, size: Size) -> bool:
+        """Boxes or rules, whichever `size` has room for; true for rules."""
+        flat = places.is_flat(size)
+        form = ("-flat" if flat else "-boxes") + ("-ascii" if self.ink.ascii_only else "")
+        for name in ("-boxes", "-flat", "-boxes-ascii", "-flat-ascii"):
+            self.set_class(name == form, name)
+        self.set_class(self.zoomed is not None, "-zoomed")
+        return flat
+
+    def rearrange(self, size: Size | None = None) -> None:
+        size = size or self.size
+        flat = self._take_form(size)
+        for panel in self.panels:
+            panel.narrow = flat and panel.id != self.zoomed
+        self._contents = self._measure()
+        regions = dict(self.regions(size))
+        if regions == self._placed:
+            return
+        self._placed = regions
+        for child in self.children:
+            if child.id in places.NAMES:
+                child.display = child.id in regions
+        # Where panels only grow or shrink, Textual would take the arrangement that it remembers.
+        self._clear_arrangement_cache()
+        # What moved is painted by the layout; with a repaint the whole screen would be, a second time.
+        self.refresh(repaint=False, layout=True)
+
+    def _measure(self) -> dict[str, int]:
+        if self.snapshot is None:
+            return dict.fromkeys(_FROM_THE_START, 4)
+        contents = {
+            panel.id: panel.content_lines()
+            for panel in self.panels
+            if panel.id and (panel.id in _ALWAYS or not panel.has_nothing(self.snapshot))
+        }
+        if any(trial.points for trial in self.snapshot.trials):
+            contents[places.PLOT] = 1
+        return contents
+
+    @property
+    def _reachable(self) -> Collection[str | None]:
+        return self._placed if self.zoomed is None else self._contents
+
+    def zoom(self, name: str | None) -> None:
+        self.zoomed = name
+        self.rearrange()
+
+    # ------------------------------------------------------------------------------ moving about
+
+    def action_move(self, rows: int) -> None:
+        if self.panel is not None:
+            self.panel.move(rows)
+
+    def action_page(self, pages: int) -> None:
+        if self.panel is not None:
+            self.panel.page(pages)
+
+    def action_next_panel(self, step: int) -> None:
+        """Round the panels in reading order; while one is zoomed, the next one is zoomed in its place."""
+        there = [child for child in self.children if child.can_focus and child.id in self._reachable]
+        if not there:
+            return
+        here = there.index(self.focused) if self.focused in there else -1
+        target = there[(here + step) % len(there)]
+        if self.zoomed is not None:
+            self.zoom(target.id)
+        target.focus()
+
+    def action_jump(self, name: str) -> None:
+        """Focus the panel called `name`; one that has no place on this screen gets all of it."""
+        if name not in self._contents:
+            self.notify(f"{name}: nothing there yet", markup=False, timeout=3)
+            return
+        self.leave_log()
+        if self.zoomed is not None or name not in self._placed:
+            self.zoom(name)
+        self.query_one(f"#{name}").focus()
+
+    def action_only(self, name: str) -> None:
+        """The panel called `name` alone, or everything again."""
+        if self.zoomed == name:
+            self.zoom(None)
+        elif name in self._contents:
+            self.zoom(name)
+            self.action_jump(name)
+        else:
+            self.action_jump(name)
+
+    def action_zoom(self) -> None:
+        focused = self.focused.id if self.focused is not None else None
+        self.zoom(focused if self.zoomed is None else None)
+
+    # ------------------------------------------------------------------------------ what has a place only while open
+
+    def leave_filter(self) -> None:
+        if self.filtering:
+            self.filtering = False
+            self.query(f"#{places.FILTER}").remove()
+            self.rearrange()
+            self.studies.focus()
+
+    def leave_log(self) -> None:
+        if self.log_open:
+            self.log_open = False
+            self.query(f"#{places.LOG}").remove()
+            self.rearrange()
+            self.studies.focus()
