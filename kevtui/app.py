@@ -160,6 +160,14 @@ class KevApp(App[int]):
         # Terminals rearrange what they show when their size changes.
         self._rows.forget()
 
+    def copy_to_clipboard(self, text: str) -> None:
+        """`text`, made safe to paste, to the clipboard of whoever looks at the terminal."""
+        from kevtui import clipboard
+
+        self._clipboard = clipboard.cut(clipboard.safe(text))
+        if self._driver is not None:
+            self._driver.write(clipboard.sequence(self._clipboard, os.environ))
+
     # ------------------------------------------------------------------------------ themes
 
     def _first_palette(self, name: str | None) -> themes.Palette:

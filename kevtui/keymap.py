@@ -95,6 +95,8 @@ BINDINGS: tuple[Binding, ...] = (
     Binding("last", ("end",), "last", "To the last row", "screen.move(1000000)", WITHIN),
     Binding("copy", ("y",), "copy", "Copy the row under the cursor to your clipboard", "screen.copy",
             WITHIN),
+    Binding("copy_cell", ("i",), "copy cell", "Choose a cell of the row, or a command about it, and copy that",
+            "screen.copy_cell", WITHIN),
     Binding("back", ("escape",), "back", "Leave log, filter or zoom, one after the other", "screen.back", PANELS),
     _act("pull", "p", "pull", "Bring home what the study under the cursor has written", footer=True),
     _act("readout", "n", "numbers", "Compute the read-out from the rows that are here", name="numbers"),

@@ -16,6 +16,8 @@ from textual.widgets.option_list import Option
 from kevtui.glyphs import to_ascii
 from kevtui.keymap import Binding
 
+ASKED = "a command; enter runs it, escape closes"
+
 _KEY = 9
 """Cells for the widest key, "shift+tab"."""
 
@@ -66,15 +68,16 @@ class PaletteScreen(ModalScreen[str]):
         TextualBinding("down", "choose(1)", "down", show=False, priority=True),
     ]
 
-    def __init__(self, offered: list[Command], *, ascii_only: bool = False) -> None:
+    def __init__(self, offered: list[Command], *, ascii_only: bool = False, asked: str = ASKED) -> None:
         super().__init__()
         self._offered = offered
         self._found = offered
         self._ascii = ascii_only
+        self._asked = asked
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            search = Input(placeholder="a command; enter runs it, escape closes")
+            search = Input(placeholder=self._asked)
             search.cursor_blink = False
             yield search
             options = OptionList(*self._options(), markup=False)

@@ -182,6 +182,11 @@ class WatchScreen(PanelsScreen):
             self.app.copy_to_clipboard(text)
             self.notify("Copied the row under the cursor", timeout=2)
 
+    def action_copy_cell(self) -> None:
+        from kevtui.screens import copying
+
+        copying.choose(self)
+
     # ------------------------------------------------------------------------------ what opens over the panels
 
     @property
