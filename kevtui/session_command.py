@@ -13,6 +13,7 @@ from kevtui.headless.output import Output, complain
 
 if TYPE_CHECKING:
     from kevtui.actions.sight import Eyes
+    from kevtui.bench.target import BenchTarget
     from kevtui.observe.observer import Observer
     from kevtui.observe.snapshot import Snapshot
     from kevtui.observe.target import Target
@@ -23,9 +24,14 @@ def session(arguments: argparse.Namespace) -> int:
     if arguments.once or arguments.json:
         # A process this short has no garbage worth a search; the searches took a twelfth of its time.
         gc.disable()
+    output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
+    from kevtui.bench.target import bench_at
+
+    bench = bench_at(arguments.session, root=arguments.root, cwd=Path.cwd())
+    if bench is not None:
+        return _bench(bench, arguments, output)
     from kevtui.observe.target import resolve
 
-    output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
     target = resolve(arguments.session, root=arguments.root, cwd=Path.cwd())
     if arguments.once or arguments.plain or arguments.json:
         return _headless(target, arguments, output)
@@ -36,6 +42,12 @@ def session(arguments: argparse.Namespace) -> int:
     if arguments.strict:
         raise UsageError("--strict belongs to --once, --plain or --json; the dashboard shows findings itself")
     return dashboard(target, arguments)
+
+
+def _bench(target: "BenchTarget", arguments: argparse.Namespace, output: Output) -> int:
+    from kevtui.bench import command
+
+    return command.headless(target, arguments, output)
 
 
 def no_screen(output: Output) -> str:

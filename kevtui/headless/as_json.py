@@ -40,12 +40,22 @@ def render(snapshot: Snapshot) -> str:
 
     ASCII throughout: control characters and half surrogate pairs in file texts can then reach no terminal raw.
     """
-    return json.dumps(to_json(snapshot), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+    return dump(to_json(snapshot))
+
+
+def dump(value: dict[str, Any]) -> str:
+    """`value` as JSON text that no terminal acts on."""
+    return json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def to_json(snapshot: Snapshot) -> dict[str, Any]:
     """`snapshot` as plain JSON values."""
     return {"schema_version": VERSION, **_record(snapshot)}
+
+
+def values_of(record: Any) -> dict[str, Any]:
+    """Any picture, a dataclass of dataclasses, as plain JSON values field by field."""
+    return _record(record)
 
 
 def _record(record: Any) -> dict[str, Any]:

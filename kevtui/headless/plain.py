@@ -4,9 +4,10 @@ Every line begins with its moment in UTC. The lines go on until they are interru
 a read-out, a relaunch or a confirmation may still come, and whoever wants one picture has `--once`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Final, Protocol
+from functools import partial
+from typing import Final, Protocol, TypeVar
 
 from kev.clock import Clock
 from kev.text import shorten, visible
@@ -25,10 +26,21 @@ LONGEST: Final = 4000
 ENDINGS: Final = {"finding": "cleared", "alert": "cleared"}
 
 
-class Source(Protocol):
+class Picture(Protocol):
+    """What every kind of Snapshot has."""
+
+    @property
+    def taken_at(self) -> datetime: ...
+
+
+AnyPicture = TypeVar("AnyPicture", bound=Picture)
+AnyPicture_co = TypeVar("AnyPicture_co", bound=Picture, covariant=True)
+
+
+class Source(Protocol[AnyPicture_co]):
     """What the lines are told from; `kevtui.observe.observer.Observer` is one."""
 
-    def observe(self) -> Snapshot: ...
+    def observe(self) -> AnyPicture_co: ...
 
     def wait(self, timeout_s: float) -> bool:
         """Return when something changed, or after `timeout_s`."""
@@ -45,8 +57,12 @@ class Teller:
 
     def tell(self, snapshot: Snapshot, monotonic: float) -> list[str]:
         """The lines for `snapshot`, seen at `monotonic` seconds: everything at first, then what changed."""
+        return self.say(facts(snapshot), lambda: summary(snapshot), snapshot.taken_at, monotonic)
+
+    def say(self, known: Iterable[Fact], summed: Callable[[], str], taken_at: datetime, monotonic: float) -> list[str]:
+        """As `tell`, for the facts `known` of any kind of picture and the line that sums it up."""
         lines = []
-        now = {fact.key: fact for fact in facts(snapshot)}
+        now = {fact.key: fact for fact in known}
         for key, fact in now.items():
             before = self._told.get(key)
             if before is not None and before.token == fact.token:
@@ -65,8 +81,8 @@ class Teller:
                 lines.append(f"{gone.kind} {gone.subject}: {ENDINGS.get(gone.kind, 'no longer there')}")
         if self._summed_at is None or monotonic - self._summed_at >= SUMMARY_EVERY_S:
             self._summed_at = monotonic
-            lines.append(summary(snapshot))
-        return [_stamped(line, snapshot.taken_at) for line in lines]
+            lines.append(summed())
+        return [_stamped(line, taken_at) for line in lines]
 
     def wait_s(self, monotonic: float) -> float:
         """Seconds until the next look, so that the minute's summary is not late."""
@@ -75,8 +91,22 @@ class Teller:
         return max(0.0, min(LOOK_EVERY_S, self._summed_at + SUMMARY_EVERY_S - monotonic))
 
 
-def follow(source: Source, output: Output, clock: Clock, over: Callable[[], bool] = lambda: False) -> Snapshot:
+def follow(
+    source: Source[Snapshot], output: Output, clock: Clock, over: Callable[[], bool] = lambda: False
+) -> Snapshot:
     """Write lines until `over` says so or ctrl-C; the last Snapshot. Raises OutputEnded and OutputLost."""
+    return follow_facts(source, facts, summary, output, clock, over)
+
+
+def follow_facts(
+    source: Source[AnyPicture],
+    facts_of: Callable[[AnyPicture], Iterable[Fact]],
+    summary_of: Callable[[AnyPicture], str],
+    output: Output,
+    clock: Clock,
+    over: Callable[[], bool] = lambda: False,
+) -> AnyPicture:
+    """As `follow`, for any kind of picture and what is to be told of it."""
     teller = Teller()
     snapshot = None
     try:
@@ -84,10 +114,11 @@ def follow(source: Source, output: Output, clock: Clock, over: Callable[[], bool
             # Asked before looking, so that what changed last is still told.
             last = over()
             snapshot = source.observe()
-            for line in teller.tell(snapshot, clock.monotonic()):
+            known, summed = facts_of(snapshot), partial(summary_of, snapshot)
+            for line in teller.say(known, summed, snapshot.taken_at, clock.monotonic()):
                 output.write(line + "\n")
             if last:
-                output.write(_stamped(summary(snapshot), snapshot.taken_at) + "\n")
+                output.write(_stamped(summary_of(snapshot), snapshot.taken_at) + "\n")
                 return snapshot
             output.look_for_reader()
             source.wait(teller.wait_s(clock.monotonic()))

@@ -25,7 +25,9 @@ _BUSY: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
+    """One thing that the line says, if there is room."""
+
     words: str
     rank: int
     """Parts of a high rank go first where the line is short; those of rank 0 stay."""
@@ -38,7 +40,12 @@ def render(snapshot: Snapshot, *, width: int | None = None, tmux: bool = False, 
     `tmux` adds colours in tmux's own notation. File text is made safe for it: tmux reads the output of `#(...)` as a
     format again, in which `#` begins a command of its own and `%` a date.
     """
-    parts = [_Part(_words(part.words, ascii_only), part.rank, part.severity) for part in _parts(snapshot)]
+    return join(_parts(snapshot), width=width, tmux=tmux, ascii_only=ascii_only)
+
+
+def join(parts: list[Part], *, width: int | None = None, tmux: bool = False, ascii_only: bool = False) -> str:
+    """`parts` in one line, as `render` has them."""
+    parts = [Part(_words(part.words, ascii_only), part.rank, part.severity) for part in parts]
     between = glyphs.to_ascii(BETWEEN) if ascii_only else BETWEEN
     shown = _fitting(parts, between, width)
     if not tmux:
@@ -46,47 +53,47 @@ def render(snapshot: Snapshot, *, width: int | None = None, tmux: bool = False, 
     return between.join(_for_tmux(part) for part in shown)
 
 
-def _parts(snapshot: Snapshot) -> list[_Part]:
+def _parts(snapshot: Snapshot) -> list[Part]:
     """In the order they are read."""
     worst = _worst(snapshot)
     sign = glyphs.SEVERITY[worst] if worst is not Severity.INFO else glyphs.GOOD
     title = f"{sign} {snapshot.session or snapshot.title}"
-    parts = [_Part(f"{title} SAMPLE" if snapshot.sample else title, 0, worst), *_money(snapshot)]
+    parts = [Part(f"{title} SAMPLE" if snapshot.sample else title, 0, worst), *_money(snapshot)]
     counted = Counter(trial.state for trial in snapshot.trials)
     running = [f"{glyphs.TRIAL[state]} {counted[state]} {state}" for state in _BUSY if counted[state]]
     if running:
-        parts.append(_Part(" ".join(running), 2))
+        parts.append(Part(" ".join(running), 2))
     watcher = snapshot.watcher.state
     if watcher is WatcherState.DOWN:
-        parts.append(_Part(f"watcher down {figures.age(snapshot.watcher.age_s)}", 1, Severity.CRITICAL))
+        parts.append(Part(f"watcher down {figures.age(snapshot.watcher.age_s)}", 1, Severity.CRITICAL))
     elif watcher is not WatcherState.NONE:
-        parts.append(_Part(f"watcher {watcher}", 6))
+        parts.append(Part(f"watcher {watcher}", 6))
     if snapshot.readout is not None:
         chosen = [arm for _, arm in snapshot.readout.candidates if arm]
         if chosen:
-            parts.append(_Part(f"candidate {', '.join(chosen)}", 2))
+            parts.append(Part(f"candidate {', '.join(chosen)}", 2))
     alerts = [alert for alert in snapshot.alerts if alert.severity is not Severity.INFO]
     if alerts:
         first = min(alerts, key=lambda alert: alert.severity is not Severity.CRITICAL)
-        parts.append(_Part(f"{len(alerts)} alert{'s' if len(alerts) > 1 else ''}", 3, worst))
-        parts.append(_Part(shorten(f"{first.subject} {first.text}".strip(), MOST_ALERT), 5, first.severity))
+        parts.append(Part(f"{len(alerts)} alert{'s' if len(alerts) > 1 else ''}", 3, worst))
+        parts.append(Part(shorten(f"{first.subject} {first.text}".strip(), MOST_ALERT), 5, first.severity))
     return parts
 
 
-def _money(snapshot: Snapshot) -> list[_Part]:
+def _money(snapshot: Snapshot) -> list[Part]:
     money = snapshot.money
     if money.authorization is None and money.spent is None:
         return []
     simulated = "simulated " if money.simulated else ""
     spent = f"{simulated}{figures.money(money.spent)} of {figures.dollars(money.authorization)}"
-    parts = [_Part(spent, 1)]
+    parts = [Part(spent, 1)]
     if money.committed:
         complete = "" if money.committed_complete else " at least"
-        parts.append(_Part(f"+{figures.money(money.committed)} out{complete}", 4))
+        parts.append(Part(f"+{figures.money(money.committed)} out{complete}", 4))
     gone = money.headroom is not None and money.headroom <= 0
-    parts.append(_Part(f"headroom {figures.money(money.headroom)}", 3, Severity.CRITICAL if gone else Severity.INFO))
+    parts.append(Part(f"headroom {figures.money(money.headroom)}", 3, Severity.CRITICAL if gone else Severity.INFO))
     if money.reading_stale:
-        parts.append(_Part(f"reading {figures.age(money.reading_age_s)} old", 2, Severity.WARNING))
+        parts.append(Part(f"reading {figures.age(money.reading_age_s)} old", 2, Severity.WARNING))
     return parts
 
 
@@ -95,17 +102,17 @@ def _worst(snapshot: Snapshot) -> Severity:
     return next((item for item in (Severity.CRITICAL, Severity.WARNING) if item in found), Severity.INFO)
 
 
-def _fitting(parts: list[_Part], between: str, width: int | None) -> list[_Part]:
+def _fitting(parts: list[Part], between: str, width: int | None) -> list[Part]:
     if width is None:
         return parts
     kept = sorted(range(len(parts)), key=lambda index: parts[index].rank)
-    shown: dict[int, _Part] = {}
+    shown: dict[int, Part] = {}
     left = width
     for index in kept:
         part = parts[index]
         room = left - (width_of(between) if shown else 0)
         if width_of(part.words) > room and (part.rank == 0 or (part.rank == 5 and room >= SHORTEST_ALERT)):
-            part = _Part(_cut(part.words, room), part.rank, part.severity)
+            part = Part(_cut(part.words, room), part.rank, part.severity)
         if width_of(part.words) <= room:
             shown[index] = part
             left = room - width_of(part.words)
@@ -125,7 +132,7 @@ def _words(words: str, ascii_only: bool) -> str:
     return glyphs.to_ascii(words) if ascii_only else words
 
 
-def _for_tmux(part: _Part) -> str:
+def _for_tmux(part: Part) -> str:
     # A doubled "%" would be shown as two by those versions of tmux that read no dates here.
     words = part.words.replace("#", "##").replace("%", "pct")
     style = TMUX_STYLES[part.severity]

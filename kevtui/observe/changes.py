@@ -22,7 +22,10 @@ _GROUP_MS = 80
 class Changes:
     """Watches some folders from one thread, which starts with the first wait."""
 
-    def __init__(self, folders: Sequence[Path], *, poll: bool = False, retry_s: float = RETRY_S) -> None:
+    def __init__(
+        self, folders: Sequence[Path], *, poll: bool = False, retry_s: float = RETRY_S, recursive: bool = True
+    ) -> None:
+        self._recursive = recursive
         self._folders = [str(folder) for folder in folders]
         self._retry_s = retry_s
         self._wake = threading.Condition()
@@ -76,7 +79,7 @@ class Changes:
             folders = [folder for folder in self._folders if Path(folder).is_dir()]
             try:
                 if folders:
-                    with RustNotify(folders, False, False, 0, True, True) as watcher:
+                    with RustNotify(folders, False, False, 0, self._recursive, True) as watcher:
                         self.polling = ""
                         self._listen(watcher.watch)
                     continue
