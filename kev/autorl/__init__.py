@@ -7,6 +7,7 @@ scores       scores.json, whoever wrote it: which entries count, and which is be
 results      results.csv, a row for each run, read by its header
 metrics, trajectory
              what the submissions of a run add up to, and their curve
+journal/     the rounds of a run in the agent's words, held against the machine's figures
 
 serve        `python -m kev.autorl serve`
 tasks        what an agent is asked to do

@@ -1,0 +1,199 @@
+"""Why a round failed: named rules over the logs and the scores, each with the line that shows it.
+
+Logs quote: a completion may hold a traceback, a bar may stand before a record. Only what a line begins with counts.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal, get_args
+
+from kev.records.autorl import ScoreEntry
+from kev.text import shorten, visible
+
+FailureType = Literal[
+    "code_error_runtime", "rollout_logic_wrong", "timeout_no_submission", "copy_model_fallback", "training_diverged",
+    "unknown",
+]  # fmt: skip
+FAILURE_TYPES: tuple[str, ...] = get_args(FailureType)
+MOST_TEXT = 16_384
+"""Bytes of one piece of a log that are looked at: a bar without newlines can be as long as the disk."""
+BLOCK = 1024 * 1024
+_BAR = re.compile(r"^[^{]*(?:it|s|/s|\?)\]\s*(?=\{)")
+_RECORD = re.compile(r"\{\s*['\"][^{}]*\}")
+_FIGURE = re.compile(r"['\"]([\w./-]+)['\"]\s*:\s*['\"]?([+-]?(?:nan|inf(?:inity)?|[\d.]+(?:e[+-]?\d+)?))\b", re.I)
+_RANK = re.compile(r"^\[?rank\d+\]?:\s?")
+_ERROR = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Overflow)\b(?::|$)")
+_TRACEBACK = "Traceback (most recent call last):"
+_TIME_UP = re.compile(r"time (?:limit|is up|budget)|timed? ?out|timeout", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A line of a file, or of what a file adds up to."""
+
+    file: str
+    line: int | None
+    text: str
+
+    def __str__(self) -> str:
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{where}: {shorten(visible(self.text), 200)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The type, the rule that said so, and what shows it."""
+
+    type: FailureType
+    rule: str
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What a log holds that the rules look at, gathered in one pass and bounded whatever its size."""
+
+    records: int = 0
+    traceback: Evidence | None = None
+    """The error line of the last traceback."""
+    ended_by_traceback: bool = False
+    """Whether no record of the training came after it."""
+    not_finite: Evidence | None = None
+    """The first of the records that are not finite up to the last."""
+    equal_rewards: Evidence | None = None
+    """The first record, where no record has groups that differ."""
+
+
+def log_lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
+    """Pieces of a log between newlines and carriage returns, with the number of their line, from 1.
+
+    Of a piece longer than MOST_TEXT only the end is kept, so memory is bounded.
+    """
+    number, rest = 1, b""
+    while block := stream.read(BLOCK):
+        *whole, rest = re.split(rb"(\n|\r)", rest + block)
+        for piece, end in zip(whole[::2], whole[1::2], strict=True):
+            if piece:
+                yield number, piece[-MOST_TEXT:].decode(errors="backslashreplace")
+            number += end == b"\n"
+        rest = rest[-MOST_TEXT:]
+    if rest:
+        yield number, rest.decode(errors="backslashreplace")
+
+
+def records_in(text: str) -> list[dict[str, float]]:
+    """The figures of the records that a line begins with, or has right behind a bar or another record."""
+    text = _BAR.sub("", text).lstrip()
+    found = []
+    while (match := _RECORD.match(text)) is not None:
+        figures = {name: float(value) for name, value in _FIGURE.findall(match.group()) if value.count(".") < 2}
+        if figures:
+            found.append(figures)
+        text = _BAR.sub("", text[match.end() :].lstrip()).lstrip()
+    return found
+
+
+def read_signs(lines: Iterable[tuple[int, str]], name: str) -> Signs:
+    """The signs in a log called `name`."""
+    records, groups = 0, 0
+    sick: Evidence | None = None
+    equal: Evidence | None = None
+    differ = False
+    error: Evidence | None = None
+    open_trace, framed, last = False, False, False
+    for number, line in lines:
+        text = _RANK.sub("", line)
+        if text.startswith(_TRACEBACK):
+            open_trace, framed = True, False
+        elif open_trace and text.startswith('  File "'):
+            framed = True
+        elif open_trace and framed and _ERROR.match(text):
+            error, open_trace, last = Evidence(name, number, text), False, True
+        elif open_trace and text and not text.startswith(" "):
+            open_trace = False
+        for record in records_in(text):
+            records += 1
+            last = False
+            state = _is_finite(record)
+            if state is False and sick is None:
+                sick = Evidence(name, number, text)
+            elif state:
+                sick = None
+            varied = _groups_differ(record)
+            if varied is not None:
+                groups += 1
+                differ = differ or varied
+                equal = equal or Evidence(name, number, text)
+    few = groups < 3
+    return Signs(records, error, last, sick, None if differ or few else equal)
+
+
+def classify(
+    signs: Signs,
+    *,
+    exit_code: int | None,
+    submissions: Sequence[ScoreEntry],
+    run_log: Sequence[tuple[int, str]] = (),
+    killed: Evidence | None = None,
+) -> Failure | None:
+    """The failure of a round, by the first rule that holds; None where nothing shows one.
+
+    traceback       it ended in one, and no training went on after it, nor did the process end well
+    not_finite      loss or gradient norm is no number up to the last record
+    equal_rewards   in every record all groups have equal rewards and the gradient is zero
+    base_copied     whatever was submitted has the weights of the base
+    nothing_sent    the time was up, and nothing had been submitted
+    grading_failed  everything that was submitted failed to be graded
+    exit_code       the process ended badly, and no rule above says why
+    """
+    if signs.traceback and signs.ended_by_traceback and exit_code != 0:
+        return Failure("code_error_runtime", "traceback", signs.traceback)
+    if signs.not_finite:
+        return Failure("training_diverged", "not_finite", signs.not_finite)
+    if signs.equal_rewards:
+        return Failure("rollout_logic_wrong", "equal_rewards", signs.equal_rewards)
+    if submissions and all(each.label == "no change" for each in submissions):
+        first = submissions[0]
+        said = f"submission {first.submission_id} has the weights of the base (improvement {first.improvement})"
+        return Failure("copy_model_fallback", "base_copied", Evidence("scores.json", None, said))
+    late = next(((number, text) for number, text in run_log if _TIME_UP.search(text)), None)
+    if late is not None and not submissions:
+        return Failure("timeout_no_submission", "nothing_sent", Evidence("run.log", *late))
+    if submissions and all(each.error is not None for each in submissions):
+        said = f"submission {submissions[-1].submission_id}: {submissions[-1].error}"
+        return Failure("code_error_runtime", "grading_failed", Evidence("scores.json", None, said))
+    if exit_code:
+        return Failure("unknown", "exit_code", killed or Evidence("run.log", None, f"exit code {exit_code}"))
+    return None
+
+
+def read_log_signs(path: Path) -> Signs:
+    """The signs in the log at `path`; none where it cannot be read."""
+    if path.is_symlink() or not path.is_file():
+        return Signs()
+    try:
+        with path.open("rb") as stream:
+            return read_signs(log_lines(stream), path.name)
+    except OSError:
+        return Signs()
+
+
+def _is_finite(record: dict[str, float]) -> bool | None:
+    """Whether loss and gradient are numbers; None where the record says neither."""
+    figures = [record[name] for name in ("loss", "grad_norm", "train_loss") if name in record]
+    broken = record.get("frac_non_finite_loss", 0.0)
+    if not figures and not broken:
+        return None
+    return all(map(math.isfinite, figures)) and broken == 0
+
+
+def _groups_differ(record: dict[str, float]) -> bool | None:
+    """Whether some group of answers has rewards that differ; None where the record says nothing about groups."""
+    share, spread = record.get("frac_reward_zero_std"), record.get("reward_std")
+    if share is None and spread is None:
+        return None
+    equal = share >= 1 if share is not None else spread == 0
+    return not equal or bool(record.get("grad_norm", 0.0))
