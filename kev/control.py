@@ -30,9 +30,11 @@ def read_control(state: Path) -> Control:
     return control if control.mode in MODES else Control(mode="soft", reason=f"{path}: mode {control.mode!r:.40}")
 
 
-def set_control(state: Path, mode: str, *, who: str, at: float, reason: str) -> Control:
+def set_control(
+    state: Path, mode: str, *, who: str, at: float, reason: str, spend_limit: bool = False
+) -> Control:  # fmt: skip
     """Pause or go on, and say who wanted it. Raises OSError."""
-    control = Control(mode=mode, who=who, at=at, reason=reason)
+    control = Control(mode=mode, who=who, at=at, reason=reason, spend_limit=spend_limit)
     with files.locked(control_path(state).with_suffix(".lock"), wait=True):
         write_record(control_path(state), control)
     return control
@@ -41,7 +43,7 @@ def set_control(state: Path, mode: str, *, who: str, at: float, reason: str) -> 
 def check_may_start(state: Path, what: str, *, continues: bool = False) -> None:
     """Raises Refused while the session is paused; a soft pause lets what runs already be continued."""
     control = read_control(state)
-    if control.mode == "running" or (control.mode == "soft" and continues):
+    if control.mode == "running" or (control.mode == "soft" and continues and not control.spend_limit):
         return
     by = f" by {control.who}" if control.who else ""
     raise Refused(

@@ -29,6 +29,7 @@ from kev.ledger.book import Ledger, NotRecorded, holding
 from kev.ledger.units import Unit, Units
 from kev.ledger.views import with_work
 from kev.meter import FRESH_S, Meter, read_meter
+from kev.records.control import ENGINE
 from kev.records.event import EventSeverity
 from kev.records.ledger import LedgerEvent, Order
 from kev.session import append_event, change_locked_state, events_path, lock_path, read_session, session_name, utc_text
@@ -145,7 +146,7 @@ class Gate:
             self.settle_attempt(unit_id, nonce, "withdrawn", text=str(error))
             self.note("refused", f"not started: {error}", subject=unit_id, severity="warning")
             if isinstance(error, SpendLimitReached):
-                self.pause(str(error))
+                self.pause(str(error), spend_limit=True)
             raise
         with self.ledger.writing() as book:
             book.add(LedgerEvent(event="call", at=self._now(), unit=unit_id, nonce=nonce, call=ref.id))
@@ -304,10 +305,10 @@ class Gate:
                 f"{name}: gateway bound ${bound:f} + spent ${spent:f} + running ${out:f} is not below ${cap:f}"
             )
 
-    def pause(self, reason: str) -> None:
+    def pause(self, reason: str, *, spend_limit: bool = False) -> None:
         """Start nothing new until a person lifts it, and say so. A disk that does not take it is told as well."""
         try:
-            control.set_control(self.state, "soft", who="the engine", at=self._now(), reason=reason)
+            control.set_control(self.state, "soft", who=ENGINE, at=self._now(), reason=reason, spend_limit=spend_limit)
         except OSError as error:
             self.say(f"!!! the pause is not on disk: {error.strerror or error}")
         self.note("paused", f"nothing new is started: {reason}", severity="critical")

@@ -78,7 +78,7 @@ class HandGate(Gate):
                          subject=subject, who=self.who or None)  # fmt: skip
 
     @override
-    def pause(self, reason: str) -> None:
+    def pause(self, reason: str, *, spend_limit: bool = False) -> None:
         """Only on record: nothing can be paused, and whoever asked is told by the error."""
         self.note("paused", reason, severity="critical")
 

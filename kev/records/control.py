@@ -3,6 +3,8 @@
 from kev.records.base import StrictRecord, UnixSeconds
 
 MODES = ("running", "soft", "hard")
+ENGINE = "the engine"
+"""Who paused, where no person did."""
 
 
 class Control(StrictRecord):
@@ -13,3 +15,10 @@ class Control(StrictRecord):
     who: str = ""
     at: UnixSeconds = 0
     reason: str = ""
+    spend_limit: bool = False
+    """The provider starts nothing at all for this workspace: what was cut off is not continued either."""
+
+    @property
+    def by_engine(self) -> bool:
+        """Whether the engine paused, so that there may be nobody who waits for an end of it."""
+        return self.mode != "running" and self.who == ENGINE

@@ -30,6 +30,7 @@ from kev.rounds.trial_orders import Wanted, trial_orders
 from kev.rounds.watching.loop import INTERVAL_S, Finish, watch
 from kev.rounds.watching.passes import BLOCKED_S
 from kev.session.state import change_locked_state
+from kev.session.view import read_session
 from kev.session_report.steps import confirmation_commands
 
 RECORD = "autoresearch-sessions.jsonl"
@@ -125,6 +126,9 @@ class Rounds:
             if engine.clock.monotonic() - started >= BLOCKED_S:
                 outcome.blocked[number] = why
                 gate.note("blocked", why, subject=f"round {number}", severity="warning")
+                if has_begun(engine, number):
+                    self.say(f"round {number}: could not be launched whole; what of it was started is watched")
+                    return gate_spent(gate)
                 self.say(f"round {number}: blocked for {BLOCKED_S / 60:.0f} minutes, and skipped")
                 return None
             await gate.sleep(RETRY_S)
@@ -134,6 +138,17 @@ class Rounds:
         gate.note("stopped", why, subject=f"round {number}", severity="warning")
         self.say(outcome.stopped)
         return False
+
+
+def has_begun(engine: Engine, number: int) -> bool:
+    """Whether anything of a round was started. Raises DamagedFile."""
+    return any(unit.counted for unit in engine.ledger.read().by_id.values() if unit.order.round == number)
+
+
+def gate_spent(gate: Gate) -> Decimal:
+    """What the session's last reading says was spent."""
+    spent = read_session(gate.state).spent
+    return spent.usd if spent is not None else Decimal(0)
 
 
 def wanted_of(engine: Engine, loaded: LoadedSpec) -> list[Wanted]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from kev import files
 from kev.compute.errors import RemoteError
-from kev.errors import LockHeld, Refused
+from kev.errors import DamagedFile, LockHeld, Refused
 from kev.ledger.units import Unit, Units
 from kev.records.ledger import Order
 from kev.rounds.engine import RUNS_VOLUME, Engine
@@ -46,15 +46,24 @@ class Arms:
                     await watch.start(unit_id)
             except RemoteError as error:
                 watch.waits[arm] = str(error)
-            except (Refused, LockHeld) as error:
-                if watch.waits.get(arm) != str(error):
-                    self._engine.say(f"{arm}: {error}")
-                watch.waits[arm] = str(error)
+            except (Refused, LockHeld, DamagedFile) as error:
+                if isinstance(error, DamagedFile):
+                    if error.path == self._engine.ledger.path:
+                        raise
+                    watch.report_damage(error)
+                watch.show_wait(arm, str(error))
                 if not isinstance(error, LockHeld):
                     watch.is_blocked(arm, str(error))
             else:
                 watch.waits.pop(arm, None)
                 watch.blocked.pop(arm, None)
+
+    def hold(self, watch: "Watch", reason: str) -> None:
+        """The engine itself has paused the session: arms that could be read are refused for as long as it lasts."""
+        for arm, spec in self._loaded.spec.arms.items():
+            if (spec.trial is None or self._has_result(spec.trial)) and self.missing(arm):
+                watch.show_wait(arm, f"not read: {reason}")
+                watch.is_blocked(arm, reason)
 
     def missing(self, arm: str) -> list[Wanted]:
         """The reads of an arm that are to be started: not here, not on record, or failed and to be tried once more."""

@@ -10,7 +10,7 @@ from kev.ledger.book import NotRecorded
 from kev.rounds.engine import Engine
 from kev.rounds.specs import LoadedSpec
 from kev.rounds.watching.passes import Watch
-from kev.rounds.watching.report import is_quiet, mirror_session, write_pass
+from kev.rounds.watching.report import is_quiet, mirror_session, write_pass, write_sign_of_life
 from kev.session import session_name
 
 INTERVAL_S = 120.0
@@ -33,8 +33,8 @@ async def watch(
     """Watch the round to its end. Returns whether the read-out is complete.
 
     `ready` is called once the lock is held and a pass was made. Ends early after `passes` of them, for a look. Raises
-    LockHeld if the session has a watcher, Refused for a round with studies that were never launched, or what a
-    damaged ledger raises.
+    LockHeld if the session has a watcher, Refused for a round with studies that were never launched, or DamagedFile
+    for a ledger that is damaged when it begins.
     """
     with files.locked(watcher_lock(engine.gate.state)):
         check_launched(engine, loaded)
@@ -55,15 +55,8 @@ async def _watch(
     engine, done = state.engine, 0
     last_reading = engine.clock.monotonic()
     while True:
-        try:
-            await state.run()
-        except NotRecorded as error:
-            # What could not be written was not begun; a disk that is full now may be emptied.
-            _complain(state, str(error))
+        over, word = await _pass(state)
         done += 1
-        mode = control.read_control(engine.gate.state).mode
-        over = is_over(state)
-        word = "watching" if mode == "running" else "quiesced" if is_quiet(state) else "paused"
         await _report(state, done, word)
         if done == 1:
             ready()
@@ -84,10 +77,33 @@ async def _watch(
     return complete
 
 
+async def _pass(state: Watch) -> tuple[bool, str]:
+    """One pass. Returns whether it was the last, and in a word how the watch stands."""
+    try:
+        await state.run()
+    except NotRecorded as error:
+        # What could not be written was not begun; a disk that is full now may be emptied.
+        _complain(state, str(error))
+    except DamagedFile as error:
+        state.report_damage(error)
+    try:
+        mode = control.read_control(state.engine.gate.state).mode
+        word = "watching" if mode == "running" else "quiesced" if is_quiet(state) else "paused"
+        return is_over(state), word
+    except DamagedFile as error:
+        # A ledger that cannot be believed ends nothing: it is read anew on each pass until it is put back.
+        state.report_damage(error)
+        return False, "paused"
+
+
 async def _report(state: Watch, passes: int, word: str, text: str = "") -> None:
     """Write what others read. None of it decides anything, so nothing of it may stop the watch."""
     try:
-        write_pass(state, passes, word, text)
+        write_sign_of_life(state, passes, word, text)
+    except (NotRecorded, DamagedFile, OSError) as error:
+        _complain(state, str(error))
+    try:
+        write_pass(state)
         await mirror_session(state)
     except LockHeld:
         pass  # a launch has the session; the next pass brings it up

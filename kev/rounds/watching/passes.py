@@ -9,22 +9,20 @@ from dataclasses import dataclass, field
 from kev import control, files
 from kev.compute.errors import RemoteError, Throttled
 from kev.compute.lease_watch import LeaseWatch
-from kev.compute.protocol import CallRef, CallState, Phase
-from kev.errors import KevError, LockHeld, Refused
+from kev.errors import DamagedFile, KevError, NotFound, Refused
 from kev.gate import AlreadyStarted
-from kev.ledger.book import holding
+from kev.ledger.book import NotRecorded
 from kev.ledger.units import Attempt, Unit
+from kev.records.control import Control
 from kev.records.ledger import LedgerEvent
 from kev.rounds.engine import Engine
 from kev.rounds.pull import pull_unit
 from kev.rounds.resume import continue_trial, look_at_lease
 from kev.rounds.specs import LoadedSpec
-from kev.rounds.watching import decide, progress
+from kev.rounds.watching import decide
 from kev.rounds.watching.arms import Arms
+from kev.rounds.watching.asking import Silence, poll, project, settle_unanswered, sweep
 from kev.rounds.watching.follow import Follower
-from kev.rounds.watching.pending import Abandon, Adopt, settle_pending
-from kev.rounds.watching.sweep import orphans, unknown_calls
-from kev.session import lock_path
 
 UNSTARTED_S = 900.0
 """A unit that was reserved and not started for so long lost its launcher; the watcher starts it."""
@@ -32,20 +30,7 @@ UNSTARTED_S = 900.0
 BLOCKED_S = 1800.0
 """What is refused for so long is put on record and skipped: nothing waits for a person."""
 
-SWEEP_S = 900.0
-PROGRESS_S = 600.0
-LOG_LINES = 400
 MAX_STEPS = 4
-
-
-@dataclass
-class Silence:
-    """That a call could not be asked about: since when, how often in a row, and whether it was only throttled."""
-
-    since: float
-    times: int = 0
-    throttled: bool = False
-    text: str = ""
 
 
 @dataclass
@@ -72,6 +57,8 @@ class Watch:
     """Size of the ledger when its views were last brought up to it."""
     swept: float | None = None
     last_start: float | None = None
+    held: bool = False
+    """Whether the engine had paused the session on the last pass."""
 
     def __post_init__(self) -> None:
         self.arms = Arms(self.engine, self.loaded)
@@ -90,129 +77,29 @@ class Watch:
         """One pass. Raises only what makes going on pointless: a damaged ledger, a disk that takes nothing."""
         mode = control.read_control(self.engine.gate.state)
         self.retry_after_s = 0.0
-        await self._sweep()
+        await sweep(self)
         for unit in self.units():
             live = unit.live
             if live is not None and live.pending:
-                await self._settle_pending(unit, live)
-        await self._poll()
+                await settle_unanswered(self, unit, live)
+        await poll(self)
         if mode.mode == "hard":
             return
         self._break_crash_loop(mode.mode, float(mode.at))
+        if self.held and mode.mode == "running":
+            self.blocked.clear()  # what was held back has half an hour of its own
+        self.held = mode.by_engine
         for unit in self.units():
             if not unit.settled and unit.live is None:
-                await self._step(unit, may_start=mode.mode == "running")
+                await self._step(unit, mode)
         if mode.mode == "running":
             await self.arms.launch(self)
+        elif mode.by_engine:
+            self.arms.hold(self, mode.reason)
         await self.follower.follow(self.units())
-        await self._project()
+        await project(self)
 
-    # ------------------------------------------------------------------------------------------------ asking
-
-    async def _poll(self) -> None:
-        asked = [(unit, unit.live) for unit in self.units() if unit.live is not None and unit.live.call is not None]
-        answers = await self.engine.gather([self._ask(unit, attempt) for unit, attempt in asked if attempt is not None])
-        for (unit, attempt), state in zip(asked, answers, strict=True):
-            if state is None or attempt is None:
-                continue
-            action = decide.end_of(unit, attempt, state, self.engine.now())
-            if isinstance(action, decide.Ended):
-                self._end(unit, attempt, action)
-            elif isinstance(action, decide.Cancel):
-                await self._cancel_again(unit, attempt)
-            elif isinstance(action, decide.Wait):
-                self._show_wait(unit.id, action.text)
-
-    async def _ask(self, unit: Unit, attempt: Attempt) -> CallState | None:
-        ref = CallRef(attempt.call or "", unit.order.function, unit.id)
-        try:
-            state = await self.engine.compute.poll(ref)
-        except RemoteError as error:
-            self._not_heard(unit.id, error)
-            return None
-        if self.silent.pop(unit.id, None) is not None:
-            self.engine.gate.note("reachable", "answers again", subject=unit.id)
-        return state
-
-    def _not_heard(self, unit_id: str, error: RemoteError) -> None:
-        silence = self.silent.get(unit_id)
-        if silence is None:
-            silence = self.silent[unit_id] = Silence(self.engine.now())
-            self.engine.gate.note("unreachable", str(error), subject=unit_id, severity="warning")
-            self.engine.say(f"{unit_id}: cannot be asked, and is left as it is ({error})")
-        silence.text, silence.throttled = str(error), isinstance(error, Throttled)
-        if isinstance(error, Throttled):
-            self.retry_after_s = max(self.retry_after_s, error.retry_after_s or 0.0)
-        else:
-            silence.times += 1
-
-    async def _cancel_again(self, unit: Unit, attempt: Attempt) -> None:
-        try:
-            await self.engine.compute.cancel(CallRef(attempt.call or ""), hard=True)
-        except RemoteError as error:
-            self._not_heard(unit.id, error)
-        self._show_wait(unit.id, f"stopping, cancelled by {unit.cancelled_by}")
-
-    async def _settle_pending(self, unit: Unit, attempt: Attempt) -> None:
-        engine = self.engine
-        # A spawn is sent under the session's lock: once that was free, nothing more is sent for this attempt.
-        with suppress(LockHeld), holding(lock_path(engine.gate.state)):
-            self.first_seen.setdefault(attempt.nonce, engine.clock.monotonic())
-        now = engine.clock.monotonic()
-        lease = None
-        if unit.order.lease is not None:
-            try:
-                lease = (await look_at_lease(engine, unit, LeaseWatch(engine.clock))).holder
-            except RemoteError:
-                self._show_wait(unit.id, "its spawn was not answered, and its lease cannot be read")
-                return
-        unknown = await unknown_calls(engine, unit.order.function, attempt.at, engine.ledger.read())
-        answers = {}
-        for row in unknown or () if unit.order.kind in ("read", "locked") else ():
-            if row.phase is Phase.SUCCEEDED:
-                try:
-                    answers[row.id] = (await engine.compute.poll(CallRef(row.id))).result
-                except RemoteError:
-                    continue
-        found = settle_pending(
-            unit, attempt, silent_s=now - self.first_seen.get(attempt.nonce, now), lease=lease, unknown=unknown,
-            answers=answers,
-        )  # fmt: skip
-        if isinstance(found, Adopt):
-            self._record(unit, attempt, "call", call=found.call, text=f"adopted: {found.how}")
-            engine.gate.note("adopted", f"{found.call}: {found.how}", subject=unit.id)
-            engine.say(f"{unit.id}: is {found.call} ({found.how})")
-        elif isinstance(found, Abandon):
-            self._record(unit, attempt, "abandoned", text=found.text)
-            engine.gate.note("ghost", f"attempt {len(unit.counted)} counts: {found.text}", subject=unit.id,
-                             severity="warning")  # fmt: skip
-            engine.say(f"{unit.id}: attempt {len(unit.counted)} given up, and counted: {found.text}")
-        else:
-            self._show_wait(unit.id, found.text)
-
-    async def _sweep(self) -> None:
-        engine = self.engine
-        if self.swept is not None and engine.clock.monotonic() - self.swept < SWEEP_S:
-            return
-        units = self.units()
-        since = min((attempt.at for unit in units for attempt in unit.attempts), default=engine.now())
-        pending = {unit.order.function for unit in units if unit.live is not None and unit.live.pending}
-        functions = sorted({unit.order.function for unit in units if unit.order.kind != "sources"} - pending)
-        found = await orphans(engine, since, functions)
-        if found is None:
-            return
-        self.swept = engine.clock.monotonic()
-        for call, function in found.items():
-            if call not in self.strays:
-                engine.gate.note("orphan", f"{function} is alive and nothing here started it", subject=call,
-                                 severity="critical")  # fmt: skip
-                engine.say(f"!!! {call} ({function}) is alive and nothing here started it; "
-                           f"`cancel --orphan {call}` ends it")  # fmt: skip
-        self.strays = found
-
-    # ------------------------------------------------------------------------------------------------ doing
-
-    async def _step(self, unit: Unit, *, may_start: bool) -> None:
+    async def _step(self, unit: Unit, mode: Control) -> None:
         """Take one unit as far as it goes now."""
         pulled, lease = False, None
         for _ in range(MAX_STEPS):
@@ -224,13 +111,14 @@ class Watch:
                         self.settle(unit, outcome, text)
                         return
                     case decide.Pull():
-                        await pull_unit(self.engine, unit)
                         pulled = True
+                        with suppress(NotFound):  # it wrote nothing
+                            await pull_unit(self.engine, unit)
                     case decide.Look():
                         watch = self.leases.setdefault(unit.id, LeaseWatch(self.engine.clock))
                         lease = await look_at_lease(self.engine, unit, watch)
                         if not lease.may_continue:
-                            self._show_wait(unit.id, f"to be continued: {lease.reason(self.engine.clock.now())}")
+                            self.show_wait(unit.id, f"to be continued: {lease.reason(self.engine.clock.now())}")
                             return
                     case decide.Continue(evidence):
                         call = await continue_trial(self.engine, unit, evidence)
@@ -238,12 +126,18 @@ class Watch:
                         self._clear(unit.id)
                         return
                     case decide.Start():
-                        if may_start and self.engine.now() - unit.wanted_at >= UNSTARTED_S:
+                        if mode.by_engine:
+                            raise Refused(f"{unit.id}: nothing new is started: {mode.reason}")
+                        if mode.mode == "running" and self.engine.now() - unit.wanted_at >= UNSTARTED_S:
                             await self.start(unit.id)
                         return
                     case _:
                         return
-            except (Refused, LockHeld, RemoteError) as error:
+            except NotRecorded:
+                raise
+            except KevError as error:
+                if isinstance(error, DamagedFile) and error.path == self.engine.ledger.path:
+                    raise
                 self._hindered(unit, error)
                 return
 
@@ -277,40 +171,54 @@ class Watch:
     def _hindered(self, unit: Unit, error: KevError) -> None:
         """Something that was to be done could not be: wait, or after BLOCKED_S of refusals skip it."""
         if isinstance(error, RemoteError):
-            self._show_wait(unit.id, str(error))
+            self.show_wait(unit.id, str(error))
             if isinstance(error, Throttled):
                 self.retry_after_s = max(self.retry_after_s, error.retry_after_s or 0.0)
             return
-        self._show_wait(unit.id, str(error))
-        if isinstance(error, AlreadyStarted | LockHeld) or not self.is_blocked(unit.id, str(error)):
+        self.show_wait(unit.id, str(error))
+        if isinstance(error, DamagedFile):
+            self.report_damage(error)
+        elif not isinstance(error, Refused) or isinstance(error, AlreadyStarted):
             return
-        if unit.live is None:
+        if self.is_blocked(unit.id, str(error)) and unit.live is None:
             self.settle(unit, "blocked", str(error))
 
     def is_blocked(self, name: str, reason: str) -> bool:
-        """Whether `name` has been refused for so long that it is skipped; notes the first refusal."""
-        if control.read_control(self.engine.gate.state).mode != "running":
+        """Whether `name` has been refused for so long that it is skipped. A person's pause is no refusal."""
+        mode = control.read_control(self.engine.gate.state)
+        if mode.mode != "running" and not mode.by_engine:
             self.blocked.pop(name, None)
             return False
         now = self.engine.clock.monotonic()
         since, _ = self.blocked.setdefault(name, (now, reason))
         return now - since >= BLOCKED_S
 
-    def _end(self, unit: Unit, attempt: Attempt, ended: decide.Ended) -> None:
-        self._record(unit, attempt, "ended", outcome=ended.outcome, text=ended.text)
+    def report_damage(self, error: DamagedFile) -> None:
+        """A file cannot be believed: an incident in the journal, once; nothing is started on it."""
+        text = str(error)
+        if text not in self.warned:
+            self.warned.add(text)
+            self.engine.gate.note("damaged", f"{text}; nothing is started on it", subject=error.path.name,
+                                  severity="critical")  # fmt: skip
+            self.engine.say(f"!!! {text}; nothing is started on it, and the rest is watched on")
+
+    def end(self, unit: Unit, attempt: Attempt, ended: decide.Ended) -> None:
+        """Put on record how an attempt ended."""
+        self.record(unit, attempt, "ended", outcome=ended.outcome, text=ended.text)
         severity = "info" if ended.outcome == "succeeded" else "warning"
         self.engine.gate.note("ended", f"attempt {len(unit.counted)}: {ended.outcome} {ended.text}".rstrip(),
                               subject=unit.id, severity="info" if severity == "info" else "warning")  # fmt: skip
         self._clear(unit.id)
 
-    def _record(
+    def record(
         self, unit: Unit, attempt: Attempt, event: str, *, outcome: str | None = None, call: str | None = None,
         text: str = "",
     ) -> None:  # fmt: skip
+        """Put on record what became of an attempt, unless another process was first."""
         with self.engine.ledger.writing() as book:
             known = book.units.by_nonce.get(attempt.nonce)
             if known is None or not known[1].live or (event != "ended" and not known[1].pending):
-                return  # another process was first
+                return
             book.add(LedgerEvent(event=event, at=self.engine.now(), unit=unit.id, nonce=attempt.nonce, call=call,
                                  outcome=outcome, text=text or None))  # fmt: skip
 
@@ -319,28 +227,8 @@ class Watch:
         if reason is not None:
             self.engine.gate.pause(reason)
 
-    async def _project(self) -> None:
-        clock = self.engine.clock
-        for unit in self.units():
-            live = unit.live
-            if unit.order.kind != "trial" or live is None or live.call is None or live.nonce in self.warned:
-                continue
-            if clock.monotonic() - self.looked.get(live.nonce, -PROGRESS_S) < PROGRESS_S:
-                continue
-            self.looked[live.nonce] = clock.monotonic()
-            try:
-                lines = await self.engine.compute.log_tail(CallRef(live.call), LOG_LINES)
-            except RemoteError:
-                continue
-            steps = progress.steps_of((line.at.timestamp(), line.text) for line in lines)
-            run_for = self.engine.now() - live.at
-            text = progress.warn_of_timeout(steps, run_for, unit.order.timeout, unit.attempts_left)
-            if text is not None:
-                self.warned.add(live.nonce)
-                self.engine.gate.note("projection", text, subject=unit.id, severity="warning")
-                self.engine.say(f"!!! {unit.id}: {text}")
-
-    def _show_wait(self, unit_id: str, text: str) -> None:
+    def show_wait(self, unit_id: str, text: str) -> None:
+        """What a unit waits for, said when it changes; empty for nothing."""
         if text and self.waits.get(unit_id) != text:
             self.engine.say(f"{unit_id}: {text}")
         if text:

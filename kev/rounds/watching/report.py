@@ -19,7 +19,7 @@ def watch_record(units: list[Unit], watch: Watch) -> WatchRecord:
     return WatchRecord(calls={unit.order.label or unit.id: _state(unit, watch) for unit in units if unit.counted})
 
 
-def write_pass(watch: Watch, passes: int, state: str, text: str = "") -> None:
+def write_pass(watch: Watch) -> None:
     """Bring every view up to the ledger. Raises OSError, or DamagedFile for a view that must not be written over."""
     engine = watch.engine
     units = watch.units()
@@ -31,6 +31,11 @@ def write_pass(watch: Watch, passes: int, state: str, text: str = "") -> None:
             studies.setdefault(unit.order.name, []).append(unit)
     for name, trials in studies.items():
         replace_record(engine.runs / f"{name}.watch.json", watch_record(trials, watch))
+
+
+def write_sign_of_life(watch: Watch, passes: int, state: str, text: str = "") -> None:
+    """Say that the watcher is alive, and how it stands. Raises as `write_pass` does."""
+    engine = watch.engine
     silences = watch.silent.values()
     unreachable = [silence.since for silence in silences if not silence.throttled]
     throttled = [silence.since for silence in silences if silence.throttled]

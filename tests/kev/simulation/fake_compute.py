@@ -24,6 +24,7 @@ from kev.compute.protocol import (
     Phase,
     PullReport,
 )
+from kev.errors import NotFound
 
 EPOCH = datetime(2026, 11, 30, 20, 0, tzinfo=UTC)
 
@@ -259,7 +260,10 @@ class FakeCompute:
         await self._at("pull")
         prefix = path.strip("/") + "/"
         fetched = []
-        for name, data in self.committed().items():
+        found = self.committed()
+        if not any(name.startswith(prefix) for name in found):
+            raise NotFound(f"{volume}:{path}: nothing there to pull")
+        for name, data in found.items():
             if name.startswith(prefix):
                 self.deliver(dest / name.removeprefix(prefix), data)
                 fetched.append(name)

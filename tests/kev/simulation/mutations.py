@@ -16,7 +16,8 @@ from kev.errors import DamagedFile
 from kev.ledger import book, units, views
 from kev.records.base import write_record
 from kev.rounds import resume
-from kev.rounds.watching import decide, passes, pending
+from kev.rounds.watching import asking, decide, pending
+from kev.rounds.watching.passes import Watch
 
 Patch = pytest.MonkeyPatch
 Mutation = Callable[[Patch], None]
@@ -139,7 +140,7 @@ def adopt_without_the_nonce(patch: Patch) -> None:
             return pending.Adopt(lease.call_id, "it holds the lease")
         return real(unit, attempt, lease=lease, **known)
 
-    patch.setattr(passes, "settle_pending", settle)
+    patch.setattr(asking, "settle_pending", settle)
 
 
 def give_up_at_once(patch: Patch) -> None:
@@ -149,20 +150,20 @@ def give_up_at_once(patch: Patch) -> None:
 
 def give_up_without_a_list(patch: Patch) -> None:
     real = pending.settle_pending
-    patch.setattr(passes, "settle_pending", lambda *unit, **known: real(*unit, **known | {"unknown": ()}))
+    patch.setattr(asking, "settle_pending", lambda *unit, **known: real(*unit, **known | {"unknown": ()}))
 
 
 def take_silence_for_failure(patch: Patch) -> None:
     """A call that cannot be asked about has failed."""
-    real = passes.Watch._not_heard
+    real = asking.not_heard
 
-    def not_heard(self: passes.Watch, unit_id: str, error: RemoteError) -> None:
-        real(self, unit_id, error)
-        unit = self.engine.ledger.read().by_id[unit_id]
+    def not_heard(watch: Watch, unit_id: str, error: RemoteError) -> None:
+        real(watch, unit_id, error)
+        unit = watch.engine.ledger.read().by_id[unit_id]
         if unit.live is not None and unit.live.call is not None:
-            self._end(unit, unit.live, decide.Ended("failed", str(error)))
+            watch.end(unit, unit.live, decide.Ended("failed", str(error)))
 
-    patch.setattr(passes.Watch, "_not_heard", not_heard)
+    patch.setattr(asking, "not_heard", not_heard)
 
 
 def take_unknown_for_ended(patch: Patch) -> None:

@@ -1,6 +1,7 @@
 """The watch sees a round through: it ends nothing without evidence, starts nothing twice, and can die anywhere."""
 
 import itertools
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -16,7 +17,9 @@ from kev.compute.errors import RemoteError
 from kev.compute.protocol import LogLine, Phase
 from kev.control import read_control, set_control
 from kev.errors import LockHeld, Refused
-from kev.rounds.launch import launch
+from kev.records.control import ENGINE
+from kev.rounds.launch import launch, launch_orders
+from kev.rounds.launch_reads import missing_reads
 from kev.rounds.specs import LoadedSpec
 from kev.rounds.watching.loop import check_launched, watch, watcher_lock
 from kev.rounds.watching.passes import Watch
@@ -121,10 +124,139 @@ async def test_the_spend_limit_stops_new_reads_with_one_line_and_trials_are_poll
     assert read_control(round_lab.state).mode == "soft"
     assert [night.unit(name).outcome for name in (FULL, DELTA)] == ["done", "done"]
     assert night.spawned("read/") == []
+    # Nobody may be there to lift it: the arms count as blocked after half an hour, and the round is read out.
+    assert night.finished == 1
+    assert any("2b-full: not read: spawn: workspace has reached its spend limit" in line for line in round_lab.said)
     round_lab.compute.point = None
     set_control(round_lab.state, "running", who="Ada", at=round_lab.clock.now().timestamp(), reason="")
     assert await night.watch()
+    # The reads that were reserved when the limit came are on record as blocked; `launch-reads` has them made.
+    assert len(night.spawned("read/")) == 6
+    engine = round_lab.engine()
+    await launch_orders(engine, missing_reads(engine, round_lab.loaded, ["2b-blend"]), "by hand", 0)
     assert len(night.spawned("read/")) == 9
+
+
+async def test_at_the_spend_limit_a_trial_is_not_tried_again_and_again(round_lab: RoundLab) -> None:
+    night = Night(round_lab, times_out(90_000, ends_lease=True))
+    await night.launch()
+    asked = 0
+
+    async def limit(name: str) -> str:
+        nonlocal asked
+        asked += name == "spawn"
+        return "limit" if name == "spawn" else "ok"
+
+    round_lab.compute.point = limit
+    assert await night.watch()
+    assert asked == 1
+    assert (night.unit(FULL).outcome, len(night.unit(FULL).counted)) == ("blocked", 1)
+    assert night.unit(DELTA).outcome == "done"
+    assert round_lab.read_events().count("paused") == 1
+
+
+async def test_a_persons_pause_is_waited_out_and_blocks_nothing(round_lab: RoundLab) -> None:
+    night = Night(round_lab)
+    await night.launch()
+    set_control(round_lab.state, "soft", who="Ada", at=0, reason="lunch")
+    await night.watch(passes=100)
+    assert (night.finished, night.spawned("read/")) == (0, [])
+    set_control(round_lab.state, "running", who="Ada", at=0, reason="")
+    assert await night.watch()
+    assert len(night.spawned("read/")) == 9
+
+
+async def test_what_a_lifted_pause_held_back_has_half_an_hour_of_its_own(round_lab: RoundLab) -> None:
+    night = Night(round_lab)
+    await night.launch()
+    set_control(round_lab.state, "soft", who=ENGINE, at=0, reason="a limit")
+    state = Watch(round_lab.engine(), round_lab.loaded)
+    round_lab.clock.time = 3600
+    await state.run()
+    await state.run()
+    assert "2b-full" in state.blocked
+    set_control(round_lab.state, "running", who="Ada", at=0, reason="")
+    round_lab.clock.time += 1790
+    await state.run()
+    assert "2b-full" not in state.blocked
+    assert len(night.spawned("read/runs/r201-2b-full")) == 3
+
+
+@pytest.mark.parametrize("whole", [b"", b'{"name": "r31-9b", "calls": {"trial-0"'])
+async def test_a_spawn_record_that_is_damaged_starts_nothing_and_the_rest_is_watched_on(
+    round_lab: RoundLab, whole: bytes
+) -> None:
+    night = Night(round_lab)
+    await night.launch()
+    record = round_lab.runs / "r31-9b.spawn.json"
+    record.write_bytes(whole)
+    copy = record.with_name(".r31-9b.spawn.json.q7.tmp")
+    copy.write_text(json.dumps({"name": "r31-9b", "calls": {}, "gpu": "H200", "timeout": 60}))
+    assert await night.watch()
+    assert night.spawned("read/") == []
+    assert [night.unit(name).outcome for name in (FULL, DELTA)] == ["done", "done"]
+    assert record.read_bytes() == whole
+    assert round_lab.read_events().count("damaged") == 1
+    told = [line for line in round_lab.said if "r31-9b.spawn.json" in line and line.startswith("!!!")]
+    assert len(told) == 1
+    assert f"a complete copy is in {copy}" in told[0]
+    copy.rename(record)
+    (round_lab.runs / "r31-9b.watch.json").write_text('{"calls": {}}')
+    assert await night.watch()
+    assert len(night.spawned("read/")) == 9
+
+
+async def test_a_trial_that_is_due_is_not_continued_on_a_damaged_record(round_lab: RoundLab) -> None:
+    night = Night(round_lab, times_out(90_000, ends_lease=True))
+    await night.launch()
+    (round_lab.runs / "r31-9b.spawn.json").write_bytes(b"")
+    assert await night.watch()
+    assert (night.unit(FULL).outcome, len(night.unit(FULL).counted)) == ("blocked", 1)
+    assert "r31-9b.spawn.json" in night.unit(FULL).text
+
+
+async def test_a_ledger_that_is_emptied_is_an_incident_and_is_watched_from_again_once_it_is_put_back(
+    round_lab: RoundLab,
+) -> None:
+    night = Night(round_lab)
+    await night.launch()
+    ledger = round_lab.runs / "ledger.jsonl"
+    asked = 0
+
+    async def spoil(name: str) -> str:
+        nonlocal asked
+        asked += name == "poll"
+        if asked == 5 and name == "poll":
+            spoilt.append(ledger.read_bytes())
+            began.extend(round_lab.compute.spawned)
+            ledger.write_bytes(b"")
+        return "ok"
+
+    spoilt: list[bytes] = []
+    began: list[str] = []
+    round_lab.compute.point = spoil
+    await night.watch(passes=40)
+    assert ledger.read_bytes() == b""
+    assert round_lab.compute.spawned == began
+    assert round_lab.read_events().count("damaged") == 1
+    life = files.read_json(round_lab.runs / "night-watcher.json")
+    assert (life["passes"], life["state"]) == (40, "paused")
+    ledger.write_bytes(spoilt[0])
+    assert await night.watch()
+    assert len(night.spawned("read/")) == 9
+
+
+async def test_a_trial_that_left_nothing_on_the_volume_ends_only_itself(round_lab: RoundLab) -> None:
+    def plan(function: str, payload: dict[str, Any]) -> Plan:
+        # An answer of this shape is a success to the provider, and nothing of it was committed.
+        quiet = payload.get("study") == "r201-delta"
+        return Plan(seconds=60, result={"refused": "x"}) if quiet else no_trial_fails(function, payload)
+
+    night = Night(round_lab, plan)
+    await night.launch()
+    assert await night.watch()
+    assert night.unit(DELTA).outcome == "failed"
+    assert night.unit(FULL).outcome == "done"
 
 
 def times_out(seconds: float, ends_lease: bool = False) -> Callable[[str, dict[str, Any]], Plan]:
