@@ -2,7 +2,8 @@
 
 python scripts/make_tiny_base.py --out bases/tiny --suite evals/decision-v1
 
-The tokenizer is trained on the suite's training records; the same arguments give the same bytes.
+The tokenizer is trained on the suite's training records, or with --problems on the word problems that agents of the
+bench train on; the same arguments give the same bytes.
 """
 
 import argparse
@@ -10,6 +11,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kev.autorl.evaluators.arithmetic import prompt_of
+from kev.autorl.evaluators.problems import training_problems
 from kev.baseline import read_records
 from kev.data.render import render
 from kev.errors import KevError, UsageError
@@ -24,11 +27,18 @@ def texts_of(suite: Path) -> Iterator[str]:
             yield from (render(question.instructions), *question.options)
 
 
+def problem_texts() -> Iterator[str]:
+    """The training problems of the arithmetic task, as they are asked and answered."""
+    for problem in training_problems(2000, 1):
+        yield f"{prompt_of(problem)} {problem.answer}"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the base that the command line describes and print its hash."""
     parser = argparse.ArgumentParser(prog="make_tiny_base", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="a directory that does not exist")
     parser.add_argument("--suite", type=Path, help="the suite whose texts the tokenizer is trained on")
+    parser.add_argument("--problems", action="store_true", help="train it on arithmetic word problems")
     parser.add_argument("--kind", choices=("attention", "hybrid"), default="attention")
     parser.add_argument("--hidden", type=int, default=128, help="width, a multiple of 32 (default: %(default)s)")
     parser.add_argument("--layers", type=int, default=3, help="default: %(default)s")
@@ -38,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.out.exists():
             raise UsageError(f"{options.out}: exists already; a base that something was trained on must not change")
+        if options.suite and options.problems:
+            raise UsageError("--suite or --problems, not both")
         if options.hidden < 32 or options.hidden % 32 or options.layers < 1:
             raise UsageError("--hidden is a multiple of 32 and --layers at least 1")
         from kev.model.tiny_base import WORDS, base_sha256, make_tiny_base
@@ -45,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         base = make_tiny_base(
             options.out,
             kind=options.kind,
-            texts=texts_of(options.suite) if options.suite else (WORDS,),
+            texts=problem_texts() if options.problems else texts_of(options.suite) if options.suite else (WORDS,),
             vocabulary=options.vocabulary,
             hidden=options.hidden,
             layers=options.layers,

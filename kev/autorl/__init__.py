@@ -9,6 +9,13 @@ metrics, trajectory
              what the submissions of a run add up to, and their curve
 journal/     the rounds of a run in the agent's words, held against the machine's figures
 
+runner       `python -m kev.autorl run`: an agent's run, from workspace to row of results
+agent_folder, agents/, telling, client, submit
+             what an agent is, those that come along, what it is told, how it submits
+agent_process, keeper, process_tree
+             an agent at work, and its end with everything that it started
+outcome      the row and the summary of a run
+
 serve        `python -m kev.autorl serve`
 tasks        what an agent is asked to do
 grading_process, evaluators/, engines/

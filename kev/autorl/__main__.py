@@ -16,8 +16,12 @@ class Command:
 
 
 COMMANDS: dict[str, Command] = {
+    "run": Command(
+        "kev.autorl.runner", "an agent in a fixed time: workspace, baseline, agent, grades, a row of results.csv"
+    ),
     "serve": Command("kev.autorl.serve", "grades one run: the server that an agent submits to"),
     "metrics": Command("kev.autorl.metrics_command", "the figures of a run, and its curve of scores"),
+    "submit": Command("kev.autorl.submit", "submits a model, from inside a run"),
 }
 
 

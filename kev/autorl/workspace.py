@@ -77,6 +77,11 @@ class Workspace:
         return self.directory / "instructions.md"
 
     @property
+    def notices(self) -> Path:
+        """What the runner tells the agent while it works: a line for each notice of the time."""
+        return self.directory / "notices.log"
+
+    @property
     def run_meta(self) -> Path:
         """A view: the grader rewrites it from its own clock."""
         return self.directory / "run_meta.json"

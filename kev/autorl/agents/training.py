@@ -1,0 +1,26 @@
+"""What the example agents share: the data in the form of trl, a model saved so that it can be graded, the journal."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def examples(data: Path) -> list[dict[str, str]]:
+    """`train.jsonl` as prompts and completions, in the template that the grader asks with."""
+    rows = [json.loads(line) for line in (data / "train.jsonl").read_text().splitlines()]
+    return [
+        {"prompt": f"Question: {row['question']}\nAnswer:", "completion": f" {row['answer']}<|endoftext|>"}
+        for row in rows
+    ]
+
+
+def save(model: Any, tokenizer: Any, directory: Path) -> Path:
+    """The whole model in `directory`, as safetensors."""
+    model.save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    return directory
+
+
+def record(entry: dict[str, Any], done: str) -> None:
+    """Add an iteration to the journal. One that fails costs the agent nothing but a line in its log."""
+    print(entry.get("score"), done, flush=True)

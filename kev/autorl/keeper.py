@@ -1,0 +1,79 @@
+"""The process between the runner and an agent: what the agent starts can leave it neither by forking nor by a session.
+
+    python -m kev.autorl.keeper GRACE COMMAND ...
+
+Orphans below it become its children (a child subreaper, on Linux), so that the whole tree is found by ancestry. When
+the command ends, when this process is told to end, or when the runner dies in whatever way, the rest of the tree is
+told to end, and killed GRACE seconds later. Exit status: the command's, 128 + N where signal N ended it.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+from kev.autorl.process_tree import descendants, send, stop
+
+SET_DEATH_SIGNAL, SET_CHILD_SUBREAPER = 1, 36
+AWAITED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command and see its tree end. Returns the exit code."""
+    grace, command = float(arguments[0]), arguments[1:]
+    runner = os.getppid()
+    _set(SET_CHILD_SUBREAPER, 1)
+    _set(SET_DEATH_SIGNAL, signal.SIGTERM)
+    signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
+    if os.getppid() != runner:
+        return 128 + signal.SIGTERM  # the runner died before it could be told that it would be watched
+    agent = subprocess.Popen(
+        command, start_new_session=True, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, AWAITED)
+    )
+    status: int | None = None
+    while status is None and signal.sigwait(AWAITED) == signal.SIGCHLD:
+        status = _reap(agent.pid)
+
+    def rest() -> set[int]:
+        nonlocal status
+        found = _reap(agent.pid)
+        status = status if found is None else found
+        return descendants(os.getpid())
+
+    told = status is None
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(agent.pid, signal.SIGTERM)
+    stop(rest, grace)
+    if not sys.platform.startswith("linux"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(agent.pid, signal.SIGKILL)
+    rest()
+    if status is None:
+        send({agent.pid}, signal.SIGKILL)
+        return 128 + (signal.SIGTERM if told else signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _reap(agent: int) -> int | None:
+    """Take in every child that has ended; the wait status of `agent` if it was among them."""
+    found = None
+    with suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            if pid == agent:
+                found = status
+    return found
+
+
+def _set(option: int, value: int) -> None:
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
