@@ -118,7 +118,7 @@ def end_again_and_again(lab: ActionLab, times: int) -> None:
                 terminal.press("X" if number % 2 else "L")
                 terminal.read(0.1)
             list(ENDS.values())[number % len(ENDS)](terminal)
-            terminal.process.wait()
+            terminal.wait_for_exit()
     assert {path: path.read_bytes() for path in sorted(lab.runs.rglob("*")) if kept(path)} == before
     (lab.root / "hang").unlink()
     wait_until(lambda: any("reads done" in event["text"] for event in lab.events), "what was begun to end")

@@ -117,7 +117,8 @@ def test_watching_leaves_no_trace_on_the_disk(still: SessionFiles, dashboard: St
         return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in still.root.rglob("*")}
 
     before = listing()
-    with dashboard(still.root) as terminal:
+    # One that may act takes control of the session, which is a file; one that only looks writes nothing at all.
+    with dashboard(still.root, "--read-only") as terminal:
         terminal.wait_for("study-001/1")
         terminal.press("l")
         terminal.wait_for("following")

@@ -32,9 +32,11 @@ def test_what_a_rank_says_as_it_fails_is_the_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
-def test_no_rank_is_left_where_the_training_may_not_go_on(tmp_path: Path) -> None:
-    plan = tmp_path / "plan"
-    os.mkfifo(plan)  # a rank that reads it waits for ever
+def test_no_rank_is_left_where_the_training_may_not_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, gate = tmp_path / "plan", tmp_path / "gate"
+    os.mkfifo(gate)  # every rank waits here for ever, before it can look at its plan
+    (tmp_path / "sitecustomize.py").write_text(f"open({str(gate)!r}).read()\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     seen: list[int] = []
 
     def check() -> None:
