@@ -47,6 +47,8 @@ def session(arguments: argparse.Namespace) -> int:
 def _bench(target: "BenchTarget", arguments: argparse.Namespace, output: Output) -> int:
     from kevtui.bench import command
 
+    if not (arguments.once or arguments.plain or arguments.json):
+        complain("a bench has no dashboard yet: printing changes as with --plain; --once and --json print one picture")
     return command.headless(target, arguments, output)
 
 
