@@ -1,4 +1,4 @@
-"""What the example agents share: the data in the form of trl, a model saved so that it can be graded, the journal."""
+"""What the example agents share: data in the form of trl, a model saved so that it can be graded, lines of a log."""
 
 import json
 from pathlib import Path
@@ -22,5 +22,5 @@ def save(model: Any, tokenizer: Any, directory: Path) -> Path:
 
 
 def record(entry: dict[str, Any], done: str) -> None:
-    """Add an iteration to the journal. One that fails costs the agent nothing but a line in its log."""
+    """Say in the agent's log what an iteration did and what it scored. Nothing is written into the journal."""
     print(entry.get("score"), done, flush=True)
