@@ -35,7 +35,7 @@ LOG_LINES = 200
 LONGEST_LOG_LINE = 1000
 MAX_JOURNAL_BYTES = 4 * 1024 * 1024
 STORE = "store.jsonl"
-NOT_CHECKED = "not compared with the scores"
+NOT_CHECKED = "not checked: nothing compares it with the scores yet"
 
 
 class WorkspaceView:
