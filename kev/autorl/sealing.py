@@ -121,9 +121,9 @@ class Sealer:
         weights = find_weights(model, set(hashes) | set(left_out))
         for name in hashes:
             if name == ADAPTER_CONFIG or (name.endswith(".safetensors") and name not in weights.names):
-                files.remove_file(model / name)
+                files.remove(model / name)
         if INDEX in hashes and len(weights.names) == 1 and weights.names[0] == "model.safetensors":
-            files.remove_file(model / INDEX)
+            files.remove(model / INDEX)
         remarks = [*weights.remarks, *put_right(model)]
         digest = _digest(hashes)
         manifest = SealedManifest(sha256=digest, files=hashes, left_out=left_out[:200], remarks=remarks)

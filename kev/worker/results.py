@@ -47,7 +47,7 @@ def score_trial(
     predictor: Predictor, directory: Path, suite: Suite, transfer: Suite | None, show: Callable[[str], None]
 ) -> Scored:
     """Make the in-trial reads of the trial in `directory`; what an earlier attempt left of them is removed first."""
-    files.remove_file(directory / MANIFEST)
+    files.remove(directory / MANIFEST)
     for name in READS:
         files.remove_tree(directory / name)
     calibration = partition_of(suite, "calibration")

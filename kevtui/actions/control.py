@@ -41,7 +41,7 @@ class Control:
         self.mine, self.is_asking = True, False
         asked = self.asked_by()
         if asked is not None and asked.process == me.process and asked.who == me.who:
-            files.remove_file(self._ask)
+            files.remove(self._ask)
         return None
 
     def holder(self) -> Holder | None:

@@ -161,7 +161,7 @@ async def test_a_full_disk_is_told_from_a_broken_connection(
     def full(_descriptor: int, _data: bytes) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("kev.files._write_all", full)
+    monkeypatch.setattr("kev.files.incoming.write_all", full)
     with pytest.raises(KevError, match="No space left on device"):
         await place.compute.pull(VOLUME, "s", tmp_path / "home")
     monkeypatch.undo()

@@ -118,7 +118,7 @@ def test_only_the_files_module_removes_directories_and_nothing_calls_a_volumes_r
     found = []
     for path in sorted((REPOSITORY / "kev").rglob("*.py")):
         name = path.relative_to(REPOSITORY).as_posix()
-        if name == "kev/files.py" or name.startswith(ITS_OWN_DATA):
+        if name.startswith("kev/files/") or name.startswith(ITS_OWN_DATA):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute) and node.attr in ("rmtree", "rmdir", "remove_file", "batch_delete"):

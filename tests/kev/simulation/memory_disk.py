@@ -10,6 +10,7 @@ import pytest
 
 from kev import files
 from kev.errors import LockHeld, NotFound
+from kev.files import json_values
 
 
 class Killed(BaseException):
@@ -32,6 +33,8 @@ class MemoryDisk:
         for name in ("read_bytes", "write_atomic", "create_exclusive", "append", "locked", "list_names",
                      "find_recoverable"):  # fmt: skip
             patch.setattr(files, name, getattr(self, name))
+        for name in ("read_bytes", "find_recoverable"):
+            patch.setattr(json_values, name, getattr(self, name))
         # Indenting is done by the slow one of Python's two encoders, and nobody looks at these files.
         patch.setattr(files, "dump_json", files.dump_json_line)
 

@@ -135,7 +135,7 @@ def test_a_disk_that_takes_nothing_is_one_line_and_nothing_is_on_record(
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kev.files._write_all", refuse)
+    monkeypatch.setattr("kev.files.appending.write_all", refuse)
     with pytest.raises(KevError, match="No space left on device"):
         add(tmp_path, event("call", nonce="a", call="fc-1"))
     assert (tmp_path / "ledger.jsonl").read_bytes() == before

@@ -1,0 +1,140 @@
+"""JSON as this project writes it, and as whoever wrote the file may have: in files, and in lines."""
+
+import glob
+import json
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from kev.errors import DamagedFile, DamagedLine, NotFound
+from kev.files.reading import MAX_JSON_BYTES, read_bytes
+
+UTF8_BOM = b"\xef\xbb\xbf"
+UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def dump_json(value: Any) -> bytes:
+    """The bytes of a JSON file: UTF-8, 2-space indent, nothing escaped that need not be, a final newline.
+
+    Raises ValueError for NaN and infinities: a file that holds one is unreadable to every other reader.
+    """
+    return _encode(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def dump_json_line(value: Any) -> bytes:
+    """One JSON value on one line, with a final newline. Raises ValueError for NaN and infinities."""
+    return _encode(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def read_json(path: Path, *, limit: int = MAX_JSON_BYTES) -> Any:
+    """The JSON value in `path`. Raises NotFound or DamagedFile; the latter names a complete left-over copy."""
+    data = read_bytes(path, limit=limit)
+    try:
+        return parse_json(data)
+    except ValueError as error:
+        raise DamagedFile(path, str(error), recoverable=find_recoverable(path)) from None
+
+
+def parse_json(data: bytes) -> Any:
+    """The JSON value in `data`, tolerating only a UTF-8 byte order mark. Raises ValueError with the reason in words."""
+    if data and not data.strip(b"\0"):
+        raise ValueError("nothing but NUL bytes, as after a crash before the data reached the disk")
+    if data.startswith(UTF16_BOMS) or b"\x00" in data[:4]:
+        raise ValueError("UTF-16 or UTF-32 text; save it as UTF-8")
+    data = data.removeprefix(UTF8_BOM)
+    if not data.strip():
+        raise ValueError("empty")
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        if b"\\ud" in data.lower():
+            # orjson refuses half a surrogate pair, which other writers do produce in error texts.
+            with suppress(ValueError, RecursionError):
+                return json.loads(data, parse_constant=_refuse_constant)
+        raise ValueError(_json_reason(data, error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a line-delimited file: its number from 1, and its value or the reason it has none."""
+
+    number: int
+    value: Any = None
+    damage: str | None = None
+
+
+def parse_json_lines(data: bytes, *, first: int = 1) -> Iterator[Line]:
+    """The values in `data`, one a line; blank lines are skipped, damaged ones are yielded with their reason.
+
+    Lines end at a newline and nowhere else: U+2028, U+2029 and U+0085 are text inside strings.
+    A last line without its newline is yielded like any other, since a finished file may lack one.
+    """
+    for number, line in enumerate(data.removeprefix(UTF8_BOM).split(b"\n"), start=first):
+        if not line.strip():
+            continue
+        try:
+            yield Line(number, parse_json(line))
+        except ValueError as error:
+            # The parser counts lines within what it was given, which is always one.
+            yield Line(number, damage=str(error).replace("line 1, ", ""))
+
+
+def read_json_lines(path: Path, *, limit: int = MAX_JSON_BYTES) -> list[Any]:
+    """Every value in `path`. Raises NotFound, DamagedFile, or DamagedLine at the first bad line."""
+    values = []
+    for line in parse_json_lines(read_bytes(path, limit=limit)):
+        if line.damage is not None:
+            raise DamagedLine(path, line.number, line.damage)
+        values.append(line.value)
+    return values
+
+
+def find_recoverable(path: Path) -> Path | None:
+    """The newest complete temporary sibling that an interrupted write of `path` left behind, or None."""
+    complete = []
+    with suppress(OSError):
+        for candidate in path.parent.glob(f".{glob.escape(path.name)}*.tmp"):
+            with suppress(OSError, ValueError, DamagedFile, NotFound):
+                parse_json(read_bytes(candidate))
+                complete.append((candidate.stat().st_mtime, candidate))
+    return max(complete)[1] if complete else None
+
+
+def as_finite(value: object) -> float | None:
+    """`value` as a finite float, or None: for figures in files that others wrote."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _encode(text: str) -> bytes:
+    # Half a surrogate pair has no UTF-8; Python's escape for it is also JSON's, so it survives the round trip.
+    return (text + "\n").encode(errors="backslashreplace")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _json_reason(data: bytes, error: orjson.JSONDecodeError) -> str:
+    try:
+        data.decode()
+    except UnicodeDecodeError as bad:
+        return f"not UTF-8 (byte {bad.start + 1:,})"
+    where = f"line {error.lineno}, column {error.colno}"
+    token = data.decode()[error.pos : error.pos + 9].lstrip("-")
+    for name in ("NaN", "Infinity"):
+        if token.startswith(name):
+            return f"{where}: {name} is not a number JSON has"
+    if error.pos >= len(data.decode().rstrip()):
+        return f"cut short at {where}"
+    return f"not JSON at {where}"
