@@ -1,0 +1,36 @@
+"""What is spent, committed and left, as the files of a session say it; unknown is never nothing."""
+
+from decimal import Decimal
+from typing import Any
+
+from checkout_files import SPEC
+
+
+def test_committed_counts_every_unsettled_bound_and_headroom_what_is_left(checkout: Any, watching: Any) -> None:
+    checkout.state("dusk", studies={"r9-a": {"bound_usd": 12.5, "status": "running"},
+                                    "r9-b": {"bound_usd": 99, "status": "done, read"}})  # fmt: skip
+    checkout.spawn("r9-a")
+    checkout.watch("r9-a", {})
+    money = watching("dusk").observe().money
+    assert (money.spent, money.committed, money.reserve) == (Decimal("10.25"), Decimal("12.5"), Decimal(20))
+    assert money.headroom == Decimal("200") - 20 - Decimal("10.25") - Decimal("12.5")
+    assert money.committed_complete and money.reading_stale and money.source == "dusk-state.json"
+
+
+def test_a_settled_study_commits_nothing_more(checkout: Any, watching: Any) -> None:
+    checkout.spawn("r9-a")
+    checkout.watch("r9-a", {"status": "failed", "error": "x"})
+    money = watching().observe().money
+    assert (money.committed, money.committed_complete) == (Decimal(0), True)
+
+
+def test_money_nobody_stated_is_unknown_and_not_zero(checkout: Any, watching: Any) -> None:
+    money = watching().observe().money
+    assert (money.committed, money.spent, money.headroom, money.authorization) == (None, None, None, None)
+
+
+def test_a_spec_without_a_state_file_gives_its_own_budget(checkout: Any, watching: Any) -> None:
+    checkout.write("experiments/rounds/r9.json", SPEC)
+    money = watching("r9").observe().money
+    assert (money.authorization, money.baseline, money.spent, money.headroom) == (50, Decimal("7.25"), None, None)
+    assert money.source == "budget block of r9.json"
