@@ -4,8 +4,14 @@ import copy
 import hashlib
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from kev.rounds.validate import Validation
+
+Check = Callable[[Any], Validation]
+"""Validates a spec, given as JSON, in the good checkout."""
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "rounds"
 REVISION = "0123456789abcdef0123456789abcdef01234567"

@@ -1,13 +1,11 @@
 """One good checkout for every test that only changes the spec: written once, since nothing of it is changed."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from checkouts import write_checkout, write_spec
+from checkouts import Check, write_checkout, write_spec
 
-from kev.rounds.validate import Validation, validate
+from kev.rounds.validate import validate
 
 
 @pytest.fixture(scope="session")
@@ -16,9 +14,6 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("checkout")
     write_checkout(root)
     return root
-
-
-Check = Callable[[Any], Validation]
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkouts import changed, good_spec, without, write_checkout, write_rows, write_spec
-from conftest import Check
+from checkouts import Check, changed, good_spec, without, write_checkout, write_rows, write_spec
 
 from kev.budget import GPU_HOURLY
 from kev.document import format_path

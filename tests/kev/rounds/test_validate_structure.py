@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkouts import changed, good_spec, without, write_spec
-from conftest import Check
+from checkouts import Check, changed, good_spec, without, write_spec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -1,0 +1,55 @@
+"""A launched round and what its watcher did; the real watch, with a provider that lives in the test."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from fake_compute import Plan
+from round_lab import RoundLab
+
+from kev.rounds.launch import launch
+from kev.rounds.specs import LoadedSpec
+from kev.rounds.watching.loop import watch
+
+FULL, DELTA = "trial/r201-full/trial-0", "trial/r201-delta/trial-0"
+BLEND = "r201-blend/2b-w50/checkpoint/model.safetensors"
+
+
+def no_trial_fails(function: str, payload: dict[str, Any]) -> Plan:
+    return Plan(seconds=1800 if "study" in payload else 300)
+
+
+class Night:
+    """A launched round, and what its watcher did."""
+
+    def __init__(self, lab: RoundLab, plan: Callable[[str, dict[str, Any]], Plan] = no_trial_fails) -> None:
+        self.lab, self.finished = lab, 0
+        lab.compute.plan = plan
+        lab.compute.volume[BLEND] = b"x"
+        lab.compute.hourly = lambda *_: Decimal(1)
+
+    async def launch(self) -> None:
+        await launch(self.lab.engine(), self.lab.loaded, stagger_s=0)
+
+    def finish(self, _: LoadedSpec) -> bool:
+        self.finished += 1
+        return True
+
+    async def watch(self, **options: Any) -> bool:
+        return await watch(self.lab.engine(), self.lab.loaded, self.finish, stagger_s=1, **options)
+
+    def unit(self, name: str) -> Any:
+        return self.lab.engine().ledger.read().by_id[name]
+
+    def spawned(self, start: str) -> list[str]:
+        return [name for name in self.lab.compute.spawned if name.startswith(start)]
+
+
+def times_out(seconds: float, ends_lease: bool = False) -> Callable[[str, dict[str, Any]], Plan]:
+    def plan(function: str, payload: dict[str, Any]) -> Plan:
+        if payload.get("study") == "r201-full":
+            payload["ends_lease"] = ends_lease
+            return Plan(seconds=seconds if payload["attempt"] < 3 else 600)
+        return no_trial_fails(function, payload)
+
+    return plan
