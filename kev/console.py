@@ -1,15 +1,40 @@
 """Running a command of the engine: what it prints reaches any terminal or pipe, and a failure is one line."""
 
+import argparse
 import io
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from kev.errors import KevError
 from kev.text import visible
 
 INTERRUPTED = 130
+
+Command = Callable[[argparse.Namespace], int]
+"""Does what its options ask for, and returns its exit code."""
+
+Entry = tuple[str, str, Callable[[argparse.ArgumentParser], None], Command]
+"""A command of several: its name, what it does in words, what adds its options, and itself."""
+
+
+def parser_of(program: str, words: str, commands: Sequence[Entry]) -> argparse.ArgumentParser:
+    """The parser of a program that has `commands`."""
+    parser = argparse.ArgumentParser(prog=program, description=words)
+    children = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, does, add_arguments, command in commands:
+        child = children.add_parser(name, help=does, description=does)
+        add_arguments(child)
+        child.set_defaults(run=command)
+    return parser
+
+
+def run_one_of(parser: argparse.ArgumentParser, arguments: list[str] | None) -> int:
+    """Run the command that the command line names. Returns its exit code; a wrong command line exits with 2."""
+    parsed = parser.parse_args(arguments)
+    command: Command = parsed.run
+    return run(lambda: command(parsed))
 
 
 def run(command: Callable[[], int]) -> int:
@@ -42,6 +67,35 @@ def run(command: Callable[[], int]) -> int:
         _discard_output()
         _complain(f"cannot write the output: {(error.strerror or str(error)).lower()}; what it holds is not whole")
         return 1
+
+
+@contextmanager
+def failures_of_files(then: str = "") -> Iterator[None]:
+    """Make a file that cannot be read or written one line, with `then` for what to do. Raises KevError."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # whoever read the output has what they wanted
+    except OSError as error:
+        raise KevError(f"{error.filename or 'disk'}: {error.strerror or error}{then}") from None
+
+
+def say(line: str) -> None:
+    """Print a line at once; whatever it has from files or remote answers is made safe."""
+    print(visible(line), flush=True)
+
+
+def say_aside(line: str) -> None:
+    """As `say`, beside the output: with --json that is one object."""
+    print(visible(line), file=sys.stderr, flush=True)
+
+
+def operator() -> str:
+    """Who runs the command and where, for the record."""
+    import getpass
+    import socket
+
+    return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
 def _complain(line: str) -> None:

@@ -81,7 +81,7 @@ class Gate:
 
         Returns their ids. Raises Refused with every figure, LockHeld, DamagedFile or NotRecorded.
         """
-        self._check_may_start(what)
+        control.check_may_start(self.state, what)
         async with self.locked():
             decide = await self._prepare(self.ledger.read())
             with self.ledger.writing() as book:
@@ -211,9 +211,6 @@ class Gate:
         with suppress(OSError):  # a view of the ledger, which is on disk; the next one to write it brings it up
             change_locked_state(self.state, lambda old: with_work(old, self.ledger.read()))
 
-    def _check_may_start(self, what: str, *, continues: bool = False) -> None:
-        control.check_may_start(self.state, what, continues=continues)
-
     async def _meter(self, units: Units, young_s: float = FRESH_S) -> Meter:
         try:
             meter = await read_meter(self.state, self.compute, self.clock, units, young_s=young_s)
@@ -251,7 +248,7 @@ class Gate:
         unit = units.by_id.get(unit_id)
         if unit is None:
             raise NotFound(f"{unit_id}: never admitted; reserve it first")
-        self._check_may_start(unit_id, continues=bool(unit.counted))
+        control.check_may_start(self.state, unit_id, continues=bool(unit.counted))
         if unit.settled or unit.cancelled_by:
             raise AlreadyStarted(f"{unit_id}: is over ({unit.outcome or f'cancelled by {unit.cancelled_by}'})")
         live = unit.live

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 from kev.errors import NotFound, Refused
@@ -31,7 +30,7 @@ def git(root: Path, *arguments: str) -> str:
             env=environment, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except FileNotFoundError:
-        raise NotFound("git is not installed; the record of a session is kept in it") from None
+        raise NotFound("git is not installed") from None
     except subprocess.TimeoutExpired:
         raise GitFailed(f"git {arguments[0]}: no answer within {GIT_SECONDS} s") from None
     if done.returncode:
@@ -50,11 +49,6 @@ def is_index_locked(error: GitFailed) -> bool:
 def is_behind(error: GitFailed) -> bool:
     """Whether a push was refused because the other side has commits that are not here."""
     return "rejected]" in str(error)
-
-
-def has_changes(root: Path, paths: Sequence[str]) -> bool:
-    """Whether the index has anything of `paths` that the commit at HEAD has not."""
-    return bool(git(root, "diff", "--cached", "--name-only", "--", *paths).strip())
 
 
 def current_branch(root: Path) -> str | None:

@@ -1,7 +1,6 @@
 """The checkout that a demo works in: sources, frozen suites, a registered round, what its parent answered."""
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +8,8 @@ from pathlib import Path
 from kev import baseline, files
 from kev.data.freeze import freeze
 from kev.demo import plan
-from kev.errors import KevError, NotFound
+from kev.errors import NotFound
+from kev.git import git
 from kev.linear import fit
 from kev.session.view import STATE_SUFFIX
 from kev.suite import open_suite
@@ -79,8 +79,8 @@ class Place:
             files.write_atomic(self.spec.parent.parent / f"round{plan.ROUND}" / f"{name}.json", files.dump_json(trials))
         files.write_atomic(self.spec, files.dump_json(plan.spec(self.size)))
         files.write_atomic(self.work / "PLAN.md", plan.SECTION.encode())
-        self.git("init", "-q")
-        self.git("add", "PLAN.md", "experiments", "evals", ".gitignore", *BESIDE[:-1])
+        git(self.work, "init", "-q")
+        git(self.work, "add", "PLAN.md", "experiments", "evals", ".gitignore", *BESIDE[:-1])
         self.commit(f"Register round {plan.ROUND}")
 
     def read_parent(self) -> None:
@@ -98,22 +98,12 @@ class Place:
         """Write the choice of a candidate into the round's section, and commit it."""
         path = self.work / "PLAN.md"
         files.write_atomic(path, files.read_bytes(path) + plan.candidate_line(arm).encode())
-        self.git("add", "PLAN.md")
+        git(self.work, "add", "PLAN.md")
         self.commit(f"Choose {arm} as candidate of round {plan.ROUND}")
 
     def commit(self, message: str) -> None:
-        self.git("-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false", "-c",
-                 "core.hooksPath=/dev/null", "commit", "-q", "-m", message)  # fmt: skip
-
-    def git(self, *arguments: str) -> None:
-        try:
-            done = subprocess.run(
-                ["git", "-C", str(self.work), *arguments], capture_output=True, text=True, check=False
-            )
-        except OSError as error:
-            raise KevError(f"git: {error.strerror}; the demo registers its round by a commit") from None
-        if done.returncode:
-            raise KevError(f"git {arguments[0]}: {done.stderr.strip()[:300]}")
+        git(self.work, "-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false",
+            "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", message)  # fmt: skip
 
     def base_command(self) -> Sequence[str]:
         """Makes the base. A process of its own, so that torch is loaded nowhere else."""

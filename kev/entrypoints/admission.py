@@ -1,7 +1,6 @@
 """Everything that is checked before a study is launched, cheapest first; what passes is what is launched."""
 
 import re
-import subprocess
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -11,6 +10,7 @@ from kev import budget
 from kev.document import read_value
 from kev.entrypoints.names import check_directory_is_unused
 from kev.errors import DamagedFile, NotFound, Refused, UsageError
+from kev.git import GitFailed, git
 from kev.procedure.corpora import check_corpus
 from kev.records.plan import is_full_weight, plan_problems
 from kev.rounds.checks.studies import FIRST_RESUME_POINT
@@ -157,12 +157,11 @@ def check_partitions(suite: Suite, splits: tuple[str, ...]) -> None:
 
 def uncommitted(root: Path) -> list[str]:
     """Changed files under kev/ and evals/ that no commit holds; [] where git cannot be asked."""
-    command = ["git", "-C", str(root), "status", "--porcelain", "--", "kev", "evals"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
-    except (OSError, subprocess.SubprocessError):
+        changed = git(root, "status", "--porcelain", "--", "kev", "evals")
+    except (GitFailed, NotFound):
         return []
-    return [line[3:] for line in done.stdout.splitlines()]
+    return [line[3:] for line in changed.splitlines()]
 
 
 def _dollars(amount: float) -> Decimal:

@@ -4,11 +4,8 @@ Without a session nobody said what may be spent in all. Then a study's own `--bu
 timeout; the critical section, the ledger and the names are the same.
 """
 
-import getpass
 import os
-import socket
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -16,15 +13,14 @@ from pathlib import Path
 from typing_extensions import override
 
 from kev.commitments import read_records, spawn_records
+from kev.console import operator
 from kev.entrypoints.place import Place
 from kev.errors import Refused
 from kev.gate import Decide, Gate
 from kev.ledger.book import Ledger
 from kev.ledger.units import Units
-from kev.records.event import EventSeverity
 from kev.rounds.trial_orders import Provenance
 from kev.session.find import find_state, is_closed, list_states
-from kev.session.journal import append_event
 from kev.worker.container import git_commit
 from kev.worker.sources import digest, source_hashes
 
@@ -64,18 +60,8 @@ class HandGate(Gate):
         """No session has a list of it."""
 
     @override
-    def _check_may_start(self, what: str, *, continues: bool = False) -> None:
-        """Nothing of it is ever paused."""
-
-    @override
     def _check_gateway(self, name: str, bound: Decimal, units: Units) -> None:
         raise Refused(f"{name}: no session says what the AI gateway may spend; open one with --gateway USD")
-
-    @override
-    def note(self, kind: str, text: str, *, subject: str = "", severity: EventSeverity = "info") -> None:
-        with suppress(OSError):
-            append_event(self.ledger.runs / f"{LOCK}-events.jsonl", self.clock.now(), kind, text, severity=severity,
-                         subject=subject, who=self.who or None)  # fmt: skip
 
     @override
     def pause(self, reason: str, *, spend_limit: bool = False) -> None:
@@ -94,9 +80,8 @@ def open_gate(place: Place) -> Gate:
     if named is not None or any(not is_closed(path) for path in list_states(runs)):
         state = find_state(runs, named)
     kind: Callable[..., Gate] = Gate if state is not None else HandGate
-    who = f"{getpass.getuser()}@{socket.gethostname()}"
     return kind(state or runs / f"{LOCK}-state.json", Ledger(runs), place.compute, place.clock, place.pause, place.say,
-                who)  # fmt: skip
+                operator())  # fmt: skip
 
 
 def provenance_of(place: Place, gate: Gate) -> Provenance:

@@ -19,11 +19,6 @@ from kev.entrypoints.place import Place
 from kev.entrypoints.pull import pull_study
 from kev.entrypoints.resume import ResumeRequest, resume_study
 from kev.entrypoints.study import launch_study
-from kev.text import visible
-
-
-def say(line: str) -> None:
-    print(visible(line), flush=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +75,4 @@ class Commands:
 
     async def _attend(self, command: Callable[[Place], Awaitable[int]]) -> int:
         async with ModalCompute(ModalSettings(app=self.app_name)) as compute:
-            return await command(Place(self.root, compute, DictClaims(CLAIMS_DICT), self.app_name, say=say))
+            return await command(Place(self.root, compute, DictClaims(CLAIMS_DICT), self.app_name, say=console.say))

@@ -1,19 +1,14 @@
 """`python -m kev.rounds`: one command per step of a round."""
 
 import argparse
-from collections.abc import Callable
 
-from kev.console import run
+from kev.console import parser_of, run_one_of
 from kev.rounds import cancel, launch, launch_reads, options, pause, pull, resume, scaffold, status, validate, watch
-
-Command = Callable[[argparse.Namespace], int]
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The commands and their options."""
-    parser = argparse.ArgumentParser(prog="python -m kev.rounds", description="Rounds, from draft to verdict.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    add: list[tuple[str, str, Callable[[argparse.ArgumentParser], None], Command]] = [
+    return parser_of("python -m kev.rounds", "Rounds, from draft to verdict.", [
         ("new", "draft a round's spec and section from an earlier one", scaffold.add_arguments, scaffold.new_command),
         ("validate", "say everything that is wrong with a spec", validate.add_arguments, validate.validate_command),
         ("launch", "start every study of a round, once", launch.add_arguments, launch.launch_command),
@@ -28,12 +23,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("unpause", "let the session go on", pause.add_unpause_arguments, pause.unpause_command),
         ("readout", "compare every arm with its parent under the rule", options.add_readout_arguments, _readout),
         ("confirm", "decide a stage for the candidate, once", options.add_confirm_arguments, _confirm),
-    ]  # fmt: skip
-    for name, words, add_arguments, command in add:
-        child = commands.add_parser(name, help=words, description=words)
-        add_arguments(child)
-        child.set_defaults(run=command)
-    return parser
+    ])  # fmt: skip
 
 
 # The numbers need numpy, which the other commands do without.
@@ -53,9 +43,7 @@ def _confirm(arguments: argparse.Namespace) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. Returns its exit code; a wrong command line exits with 2."""
-    parsed = build_parser().parse_args(arguments)
-    command: Command = parsed.run
-    return run(lambda: command(parsed))
+    return run_one_of(build_parser(), arguments)
 
 
 if __name__ == "__main__":

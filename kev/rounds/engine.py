@@ -2,9 +2,7 @@
 
 import argparse
 import asyncio
-import getpass
 import os
-import socket
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,7 +11,7 @@ from typing import Any
 
 from kev.clock import Clock, SystemClock
 from kev.compute.protocol import Compute
-from kev.errors import KevError
+from kev.console import failures_of_files, operator, say, say_aside
 from kev.gate import Gate
 from kev.ledger.book import Ledger
 from kev.rounds.specs import LoadedSpec, load_spec
@@ -81,6 +79,11 @@ def add_session_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def app_of(loaded: LoadedSpec) -> str:
+    """The app that a round runs in."""
+    return loaded.spec.app or os.environ.get("KEV_APP_NAME") or DEFAULT_APP
+
+
 def open_engine(loaded: LoadedSpec, session: str | None, say: Callable[[str], None]) -> Engine:
     """The engine with the real provider, connected at first use."""
     from kev.compute.client import ModalSettings
@@ -89,9 +92,8 @@ def open_engine(loaded: LoadedSpec, session: str | None, say: Callable[[str], No
     runs = loaded.root / "runs"
     state = find_state(runs, session)
     clock = SystemClock()
-    app = loaded.spec.app or os.environ.get("KEV_APP_NAME") or DEFAULT_APP
-    who = f"{getpass.getuser()}@{socket.gethostname()}"
-    gate = Gate(state, Ledger(runs), ModalCompute(ModalSettings(app=app), clock=clock), clock, asyncio.sleep, say, who)
+    compute = ModalCompute(ModalSettings(app=app_of(loaded)), clock=clock)
+    gate = Gate(state, Ledger(runs), compute, clock, asyncio.sleep, say, operator())
     provenance = Provenance(
         digest(source_hashes(loaded.root)), os.environ.get("KEV_GIT_COMMIT"), read_session(state).name
     )
@@ -111,9 +113,7 @@ async def _count_claims(trial: str) -> tuple[int, bool]:
 def run_engine(arguments: argparse.Namespace, work: Callable[[Engine, LoadedSpec], Coroutine[Any, Any, int]]) -> int:
     """Load the spec, open the engine, do `work` and close it. Returns its exit code; raises KevError."""
     loaded = load_spec(arguments.spec, arguments.root)
-    # With --json the output is one object, and what is said on the way goes beside it.
-    say = _to_stderr if arguments.json else print
-    engine = open_engine(loaded, arguments.session, say)
+    engine = open_engine(loaded, arguments.session, say_aside if arguments.json else say)
 
     async def run() -> int:
         try:
@@ -121,17 +121,5 @@ def run_engine(arguments: argparse.Namespace, work: Callable[[Engine, LoadedSpec
         finally:
             await engine.compute.aclose()
 
-    try:
+    with failures_of_files():
         return asyncio.run(run())
-    except BrokenPipeError:
-        raise  # whoever read the output has what they wanted
-    except OSError as error:
-        raise KevError(f"{error.filename or 'disk'}: {error.strerror or error}") from None
-
-
-def _to_stderr(line: str) -> None:
-    import sys
-
-    from kev.text import visible
-
-    print(visible(line), file=sys.stderr)

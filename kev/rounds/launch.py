@@ -15,7 +15,7 @@ from kev.errors import Refused
 from kev.procedure.snapshots import check_snapshots
 from kev.procedure.unchanged import changes_since_registration
 from kev.rounds.deployed import check_deployed
-from kev.rounds.engine import DEFAULT_APP, RUNS_VOLUME, STAGGER_S, Engine, add_session_arguments, run_engine
+from kev.rounds.engine import RUNS_VOLUME, STAGGER_S, Engine, add_session_arguments, app_of, run_engine
 from kev.rounds.problems import Severity
 from kev.rounds.specs import LoadedSpec
 from kev.rounds.starting import Started, start_all
@@ -59,7 +59,7 @@ async def launch(
         engine.say(f"round {loaded.spec.round}: trains nothing; its reads are launched by watch or launch-reads")
         return Started()
     if any(unit_id not in engine.ledger.read().by_id for unit_id, _ in wanted):
-        await check_deployed(engine.gate, loaded.spec.app or DEFAULT_APP, source_hashes(loaded.root))
+        await check_deployed(engine.gate, app_of(loaded), source_hashes(loaded.root))
     return await launch_orders(engine, wanted, f"round {loaded.spec.round}", stagger_s)
 
 

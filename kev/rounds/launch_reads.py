@@ -9,7 +9,7 @@ import argparse
 from kev import files
 from kev.errors import Refused, UsageError
 from kev.rounds.deployed import check_deployed
-from kev.rounds.engine import DEFAULT_APP, STAGGER_S, Engine, add_session_arguments, run_engine
+from kev.rounds.engine import STAGGER_S, Engine, add_session_arguments, app_of, run_engine
 from kev.rounds.guards import candidate_of, confirmation_problems
 from kev.rounds.launch import check_launchable, launch_orders, preview, report
 from kev.rounds.read_orders import arm_reads, has_landed
@@ -78,7 +78,7 @@ def launch_reads_command(arguments: argparse.Namespace) -> int:
             preview(engine, wanted, arguments.json, warnings)
             return 0
         if any(unit_id not in engine.ledger.read().by_id for unit_id, _ in wanted):
-            await check_deployed(engine.gate, spec.app or DEFAULT_APP, source_hashes(loaded.root))
+            await check_deployed(engine.gate, app_of(loaded), source_hashes(loaded.root))
         what = f"round {spec.round}, reads of {', '.join(arms) or 'no arm'}"
         done = await launch_orders(engine, wanted, what, arguments.stagger)
         report(done, arguments.json)

@@ -1,20 +1,15 @@
 """`python -m kev.session`: what an unattended session may spend, from its opening to its summary."""
 
 import argparse
-from collections.abc import Callable
 
-from kev.console import run
+from kev.console import parser_of, run_one_of
 from kev.session import close, commit, refresh, report, show
 from kev.session import open as opening
-
-Command = Callable[[argparse.Namespace], int]
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The commands and their options."""
-    parser = argparse.ArgumentParser(prog="python -m kev.session", description="Sessions, from opening to summary.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    add: list[tuple[str, str, Callable[[argparse.ArgumentParser], None], Command]] = [
+    return parser_of("python -m kev.session", "Sessions, from opening to summary.", [
         ("open", "say what may be spent, from where the meter stands now", opening.add_arguments, opening.open_command),
         ("show", "print the sum that a launch would be held against", show.add_arguments, show.show_command),
         ("refresh", "read the meter and print the sum", refresh.add_arguments, refresh.refresh_command),
@@ -22,19 +17,12 @@ def build_parser() -> argparse.ArgumentParser:
          report.report_command),
         ("commit", "put its record into git, and push it", commit.add_arguments, commit.commit_command),
         ("close", "end the session, with its summary in the plan", close.add_arguments, close.close_command),
-    ]  # fmt: skip
-    for name, words, add_arguments, command in add:
-        child = commands.add_parser(name, help=words, description=words)
-        add_arguments(child)
-        child.set_defaults(run=command)
-    return parser
+    ])  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. Returns its exit code; a wrong command line exits with 2."""
-    parsed = build_parser().parse_args(arguments)
-    command: Command = parsed.run
-    return run(lambda: command(parsed))
+    return run_one_of(build_parser(), arguments)
 
 
 if __name__ == "__main__":

@@ -10,14 +10,15 @@ from pathlib import Path
 from kev import files
 from kev.compute.errors import RemoteError
 from kev.compute.protocol import Compute
-from kev.errors import KevError, LockHeld, Refused, UsageError
+from kev.console import failures_of_files
+from kev.errors import LockHeld, Refused, UsageError
 from kev.gate import Gate
 from kev.rounds.watching.loop import watcher_lock
 from kev.session.desk import add_place, answer, ask_provider, open_gate
 from kev.session.plan_document import update_plan
 from kev.session.state import change_locked_state, utc_text
 from kev.session.view import read_session
-from kev.session_report import SessionReport, build_report, read_records
+from kev.session_report import SessionReport, read_report
 
 SHOWN = 5
 """Unsettled works that a refusal names."""
@@ -55,9 +56,8 @@ async def close_session(gate: Gate, root: Path, *, force: bool = False, reason: 
         gate.note("reading", f"none before closing: {error}", severity="warning")
     async with gate.locked():  # nothing is admitted between the look and the end
         now = gate.clock.now()
-        report = build_report(read_records(root, gate.state, now), now)
         if not force:
-            check_closable(gate.state, report)
+            check_closable(gate.state, read_report(root, gate.state, now))
         if read_session(gate.state).closed_at is None:
             closed = {"closed_at": utc_text(now), **({"closed_reason": reason} if force else {})}
             change_locked_state(gate.state, lambda old: old.model_copy(update=closed))
@@ -65,7 +65,7 @@ async def close_session(gate: Gate, root: Path, *, force: bool = False, reason: 
                 "closed", f"by force: {reason}" if force else "everything is settled",
                 severity="warning" if force else "info",
             )  # fmt: skip
-    report = build_report(read_records(root, gate.state, now), now)
+    report = read_report(root, gate.state, now)
     update_plan(root, report)
     return report
 
@@ -86,16 +86,13 @@ def close_command(arguments: argparse.Namespace) -> int:
     async def work(compute: Compute) -> int:
         gate = open_gate(arguments, compute)
         if arguments.dry_run:
-            now = gate.clock.now()
-            report = build_report(read_records(arguments.root, gate.state, now), now)
+            report = read_report(arguments.root, gate.state, gate.clock.now())
             left = unsettled(report)
             answer(arguments, {"session": report.session, "unsettled": left},
                    [*left, f"session {report.session}: {len(left)} unsettled"])  # fmt: skip
             return 0
-        try:
+        with failures_of_files("; run close again"):
             report = await close_session(gate, arguments.root, force=arguments.force, reason=arguments.reason)
-        except OSError as error:
-            raise KevError(f"{error.filename or 'disk'}: {error.strerror or error}; run close again") from None
         spent = report.money.spent
         word = "simulated " if report.simulated else ""
         answer(arguments, report.to_json(), [

@@ -13,13 +13,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from kev import files
-from kev.errors import KevError, Refused
+from kev.console import failures_of_files
+from kev.errors import Refused
 from kev.git import (
     LOCK_TRIES,
     GitFailed,
     current_branch,
     git,
-    has_changes,
     is_behind,
     is_index_locked,
     remote_of,
@@ -109,10 +109,9 @@ def commit_session(
     paths, large = paths_of(root, state)
     done = Committed(left_out=large)
     _patiently(lambda: git(root, "add", "--force", "--", *paths), sleep)
-    if has_changes(root, paths):
-        changed = git(root, "diff", "--cached", "--name-only", "--relative", "--", *paths).splitlines()
+    done.paths = git(root, "diff", "--cached", "--name-only", "--relative", "--", *paths).splitlines()
+    if done.paths:
         _patiently(lambda: git(root, "commit", "--quiet", "--message", message, "--", *paths), sleep)
-        done.paths = changed
         done.commit = git(root, "rev-parse", "HEAD").strip()
     _push(root, session_name(state), done, sleep)
     return done
@@ -176,10 +175,8 @@ def commit_command(arguments: argparse.Namespace) -> int:
         answer(arguments, {"would_commit": paths, "left_out": large},
                [*paths, *(f"!!! too large for git, left out: {path}" for path in large)])  # fmt: skip
         return 0
-    try:
+    with failures_of_files():
         done = commit_session(root, state, arguments.message or f"Record session {session_name(state)}")
-    except OSError as error:
-        raise KevError(f"{error.filename or 'disk'}: {error.strerror or error}") from None
     lines = [f"committed {len(done.paths)} files as {done.commit[:12]}" if done.commit else "nothing has changed"]
     lines += [f"!!! too large for git, left out: {path}" for path in done.left_out]
     lines += [f"pushed to {done.pushed_to}"] if done.pushed_to else []

@@ -14,11 +14,12 @@ from kev import files
 from kev.budget import reserve
 from kev.clock import Clock, SystemClock
 from kev.compute.protocol import Compute, CostSummary
+from kev.console import operator
 from kev.errors import Refused, UsageError
 from kev.meter import check_amounts
 from kev.records.session import SessionState
 from kev.rounds.specs import load_spec
-from kev.session.desk import add_place, answer, ask_provider, who
+from kev.session.desk import add_place, answer, ask_provider
 from kev.session.find import is_closed, list_states
 from kev.session.journal import append_event, events_path
 from kev.session.standing import read_standing
@@ -127,7 +128,7 @@ def open_command(arguments: argparse.Namespace) -> int:
         create_state(path, state)
         append_event(
             events_path(path), clock.now(), "opened",
-            f"{word}authorization ${state.authorization_usd:f}, baseline ${state.baseline_usd:f}", who=who(),
+            f"{word}authorization ${state.authorization_usd:f}, baseline ${state.baseline_usd:f}", who=operator(),
         )  # fmt: skip
         standing = read_standing(path, clock.now())
         others = [session_name(other) for other in list_states(path.parent) if other != path and not is_closed(other)]

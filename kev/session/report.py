@@ -5,7 +5,7 @@ import argparse
 from kev.clock import SystemClock
 from kev.session.desk import add_place, answer
 from kev.session.find import find_state
-from kev.session_report import build_report, read_records, to_markdown
+from kev.session_report import read_report, to_markdown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,8 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def report_command(arguments: argparse.Namespace) -> int:
     """Print the report as Markdown, or as JSON. Asks nobody and writes nothing. Raises KevError."""
-    now = SystemClock().now()
-    records = read_records(arguments.root, find_state(arguments.root / "runs", arguments.session), now)
-    report = build_report(records, now)
+    state = find_state(arguments.root / "runs", arguments.session)
+    report = read_report(arguments.root, state, SystemClock().now())
     answer(arguments, report.to_json(), to_markdown(report).rstrip("\n").split("\n"))
     return 0

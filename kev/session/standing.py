@@ -10,6 +10,7 @@ from kev.budget import MAX_READING_AGE, Account
 from kev.commitments import Part, commitments
 from kev.control import read_control
 from kev.ledger.book import Ledger
+from kev.ledger.units import Units
 from kev.meter import describe_gap, is_alarming
 from kev.session.state import utc_text
 from kev.session.view import Reading, Session, read_session
@@ -116,9 +117,14 @@ def read_standing(state: Path, now: datetime) -> Standing:
 
     Raises NotFound, or DamagedFile for a state, a ledger or a record that cannot be believed.
     """
+    return standing_of(state, Ledger(state.parent).read(), now)
+
+
+def standing_of(state: Path, units: Units, now: datetime) -> Standing:
+    """As `read_standing`, for a caller that has read the ledger."""
     session = read_session(state)
     metered_at = session.readings[-1].at if session.readings else session.opened_at or now
-    out = commitments(state.parent, session, Ledger(state.parent).read(), metered_at.timestamp())
+    out = commitments(state.parent, session, units, metered_at.timestamp())
     spent = session.spent
     account = Account(session.authorization, session.reserve, spent.usd if spent else None, out.committed)
     control = read_control(state)

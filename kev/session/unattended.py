@@ -9,7 +9,8 @@ from decimal import Decimal
 
 from kev.clock import SystemClock
 from kev.compute.protocol import Compute
-from kev.errors import KevError, NotFound, Refused, UsageError
+from kev.console import failures_of_files, say, say_aside
+from kev.errors import NotFound, Refused, UsageError
 from kev.rounds.engine import Engine, open_engine
 from kev.rounds.specs import LoadedSpec, load_spec
 from kev.rounds.watch import write_readout_of
@@ -19,7 +20,6 @@ from kev.session.open import Opening, check_opening, take_baseline
 from kev.session.run import Outcome, Rounds, wanted_of
 from kev.session.state import create_state
 from kev.session.view import read_session
-from kev.text import visible
 
 
 def run_unattended(options: argparse.Namespace) -> Outcome:
@@ -27,11 +27,11 @@ def run_unattended(options: argparse.Namespace) -> Outcome:
     specs = [load_spec(path, options.root) for path in options.specs]
     check_different(specs)
     name = choose_session(options)
-    say = _to_stderr if options.json else _to_stdout
+    speak = say_aside if options.json else say
 
     @asynccontextmanager
     async def engine_of(loaded: LoadedSpec) -> AsyncIterator[Engine]:
-        engine = open_engine(loaded, name, say)
+        engine = open_engine(loaded, name, speak)
         try:
             yield engine
         finally:
@@ -42,14 +42,10 @@ def run_unattended(options: argparse.Namespace) -> Outcome:
         with redirect_stdout(sys.stderr if options.json else sys.stdout):
             return write_readout_of(loaded)
 
-    try:
+    with failures_of_files():
         if options.dry_run:
-            return preview([(loaded, open_engine(loaded, name, say)) for loaded in specs], say)
-        return asyncio.run(Rounds(engine_of, finish, say, options.stagger, options.interval).run(specs))
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise KevError(f"{error.filename or 'disk'}: {error.strerror or error}") from None
+            return preview([(loaded, open_engine(loaded, name, speak)) for loaded in specs], speak)
+        return asyncio.run(Rounds(engine_of, finish, speak, options.stagger, options.interval).run(specs))
 
 
 def check_different(specs: list[LoadedSpec]) -> None:
@@ -108,18 +104,10 @@ def _amount(value: float | None) -> Decimal | None:
     return amount
 
 
-def preview(rounds: list[tuple[LoadedSpec, Engine]], say: Callable[[str], None]) -> Outcome:
+def preview(rounds: list[tuple[LoadedSpec, Engine]], speak: Callable[[str], None]) -> Outcome:
     """Say what each round would cost until its read-out, by itself; nothing is asked and nothing is launched."""
     for loaded, engine in rounds:
         wanted = wanted_of(engine, loaded)
         bound = sum((order.attempt_usd * order.attempts for _, order in wanted), Decimal(0))
-        say(f"round {loaded.spec.round}: {len(wanted)} units, bound ${bound:.2f}")
+        speak(f"round {loaded.spec.round}: {len(wanted)} units, bound ${bound:.2f}")
     return Outcome()
-
-
-def _to_stdout(line: str) -> None:
-    print(visible(line), flush=True)
-
-
-def _to_stderr(line: str) -> None:
-    print(visible(line), file=sys.stderr, flush=True)

@@ -1,19 +1,24 @@
-"""From records to a report. Pure: the same records and the same moment give the same report."""
+"""From records to a report: the same records and the same moment give the same report."""
 
 from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 
-from kev.commitments import Part
 from kev.ledger.units import Unit
 from kev.meter import describe_gap, is_alarming
 from kev.records.base import utc_from_unix
 from kev.records.event import Event
 from kev.rounds.status import state_of
 from kev.session.standing import Standing
-from kev.session_report.records import Records, RoundRecords
+from kev.session_report.records import Records, RoundRecords, read_records
 from kev.session_report.results import round_result
 from kev.session_report.steps import next_steps
 from kev.session_report.structure import Incident, Money, Pending, Row, SessionReport
+
+
+def read_report(root: Path, state: Path, now: datetime) -> SessionReport:
+    """The report of the session whose state file is `state`, as of `now`. Raises as `read_records` does."""
+    return build_report(read_records(root, state, now), now)
 
 
 def build_report(records: Records, now: datetime) -> SessionReport:
@@ -63,21 +68,12 @@ def _money(standing: Standing) -> Money:
     )
 
 
-def unsettled_units(records: Records) -> list[Unit]:
-    """The units of the session, or of none, on which something may still be spent."""
-    name = records.standing.session.name
-    return [unit for unit in records.units.open() if unit.order.session in (name, None)]
-
-
-def unsettled_parts(records: Records) -> list[Part]:
-    """What others started, and what only the session's state lists, that is not known to have ended."""
-    return [part for part in records.standing.parts if part.is_work]
-
-
 def _pending(records: Records) -> Iterable[Pending]:
     session = records.standing.session.name
     specs = {each.spec.round: each for each in records.rounds}
-    for unit in unsettled_units(records):
+    for unit in records.units.open():
+        if unit.order.session not in (session, None):
+            continue
         current = unit.current
         yield Pending(
             name=unit.id,
@@ -89,9 +85,10 @@ def _pending(records: Records) -> Iterable[Pending]:
             usd=unit.rest(),
             command=command_for(unit, specs.get(unit.order.round or -1), session),
         )
-    for part in unsettled_parts(records):
-        yield Pending(part.name, "not known to have ended", None, 0, 0, None, part.usd,
-                      f"modal run modal_app.py::pull --name {part.name}")  # fmt: skip
+    for part in records.standing.parts:
+        if part.is_work:  # of others, or only in the session's state
+            yield Pending(part.name, "not known to have ended", None, 0, 0, None, part.usd,
+                          f"modal run modal_app.py::pull --name {part.name}")  # fmt: skip
 
 
 def command_for(unit: Unit, of_round: RoundRecords | None, session: str) -> str:

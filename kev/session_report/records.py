@@ -17,7 +17,7 @@ from kev.rounds.places import readout_path
 from kev.rounds.registration import registration
 from kev.rounds.specs import load_spec
 from kev.session.journal import events_path, read_events
-from kev.session.standing import Standing, read_standing
+from kev.session.standing import Standing, standing_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,6 @@ class RoundRecords:
     spec: RoundSpec
     path: str
     registered_at: datetime | None
-    registered_by: str | None
-    """The commit."""
     readout: ReadOut | None
     readout_path: str
     verdicts: tuple[tuple[str, Verdict], ...]
@@ -51,8 +49,8 @@ def read_records(root: Path, state: Path, now: datetime) -> Records:
 
     Raises NotFound or DamagedFile where its money cannot be told; anything else that is damaged becomes a finding.
     """
-    standing = read_standing(state, now)
     units = Ledger(state.parent).read()
+    standing = standing_of(state, units, now)
     findings: list[str] = []
     try:
         journal = read_events(events_path(state))
@@ -91,18 +89,21 @@ def _read_round(root: Path, path: str, findings: list[str]) -> RoundRecords:
         pass
     except KevError as error:
         findings.append(str(error))
-    at, by = _registered(root, path)
     return RoundRecords(
-        spec, path, at, by, readout, stored.relative_to(root).as_posix(), tuple(_verdicts(root, spec, findings))
+        spec,
+        path,
+        _registered_at(root, path),
+        readout,
+        stored.relative_to(root).as_posix(),
+        tuple(_verdicts(root, spec, findings)),
     )
 
 
-def _registered(root: Path, path: str) -> tuple[datetime | None, str | None]:
+def _registered_at(root: Path, path: str) -> datetime | None:
     try:
-        found = registration(root / path, root)
+        return registration(root / path, root).at
     except KevError:
-        return None, None
-    return found.at, found.commit
+        return None
 
 
 def _verdicts(root: Path, spec: RoundSpec, findings: list[str]) -> Iterable[tuple[str, Verdict]]:

@@ -12,8 +12,6 @@ from kev.rounds.sides import TRANSFER, Side, candidate_side
 from kev.session_report.records import RoundRecords
 from kev.session_report.structure import ArmResult, Figure, PanelResult, ReadPart, RoundResult, VerdictResult
 
-LOCKED_SUMMARY = "summary.json"
-
 
 def round_result(records: RoundRecords) -> RoundResult:
     """The result of a round, as far as there is one."""

@@ -14,6 +14,7 @@ from kev.gate import AlreadyStarted
 from kev.ledger.book import NotRecorded
 from kev.ledger.units import Attempt, Unit
 from kev.records.control import Control
+from kev.records.event import EventSeverity
 from kev.records.ledger import LedgerEvent
 from kev.rounds.engine import Engine
 from kev.rounds.pull import pull_unit
@@ -162,10 +163,8 @@ class Watch:
             book.add(LedgerEvent(event="settled", at=self.engine.now(), unit=unit.id, outcome=outcome,
                                  text=text or None))  # fmt: skip
         self._clear(unit.id)
-        severity = "info" if outcome in ("done", "same", "silent") else "warning"
-        self.engine.gate.note(
-            outcome, text or outcome, subject=unit.id, severity="warning" if severity != "info" else "info"
-        )
+        severity: EventSeverity = "info" if outcome in ("done", "same", "silent") else "warning"
+        self.engine.gate.note(outcome, text or outcome, subject=unit.id, severity=severity)
         self.engine.say(f"{unit.id}: {outcome}{f' ({text})' if text else ''}")
 
     def _hindered(self, unit: Unit, error: KevError) -> None:
@@ -205,9 +204,9 @@ class Watch:
     def end(self, unit: Unit, attempt: Attempt, ended: decide.Ended) -> None:
         """Put on record how an attempt ended."""
         self.record(unit, attempt, "ended", outcome=ended.outcome, text=ended.text)
-        severity = "info" if ended.outcome == "succeeded" else "warning"
+        severity: EventSeverity = "info" if ended.outcome == "succeeded" else "warning"
         self.engine.gate.note("ended", f"attempt {len(unit.counted)}: {ended.outcome} {ended.text}".rstrip(),
-                              subject=unit.id, severity="info" if severity == "info" else "warning")  # fmt: skip
+                              subject=unit.id, severity=severity)  # fmt: skip
         self._clear(unit.id)
 
     def record(
