@@ -14,13 +14,17 @@ from typing import Any
 import modal
 
 from kev import budget
+from kev.evaluators import SINGLE_FILES
 from kev.worker import container as containers
 
 APP_NAME = os.environ.get("KEV_APP_NAME", "kev-research")
 GPU = os.environ.get("KEV_GPU", "H100")
 HF_SECRET = os.environ.get("KEV_HF_SECRET", "")
-ROOT = Path(__file__).resolve().parent
-"""The checkout; in a container, where its sources and evals/ are."""
+WORKDIR = "/kev"
+"""The working directory of containers."""
+
+ROOT = Path(__file__).resolve().parent if modal.is_local() else Path.cwd()
+"""The checkout; in a container, the copy of its evals/ and of the files that decide what runs."""
 
 RUNS = modal.Volume.from_name("kev-runs", create_if_missing=True, version=2)
 HF_CACHE = modal.Volume.from_name("kev-hf-cache", create_if_missing=True, version=2)
@@ -45,11 +49,12 @@ def build_image(*extras: str) -> modal.Image:
             "HF_HOME": "/hf",
         }
     )
-    for name in ("pyproject.toml", "constraints.txt", "uv.lock"):
+    image = image.workdir(WORKDIR)
+    for name in SINGLE_FILES:
         if (ROOT / name).is_file():
-            image = image.add_local_file(ROOT / name, f"/root/{name}", copy=True)
+            image = image.add_local_file(ROOT / name, f"{WORKDIR}/{name}", copy=True)
     if (ROOT / "evals").is_dir():
-        image = image.add_local_dir(ROOT / "evals", "/root/evals", copy=True)
+        image = image.add_local_dir(ROOT / "evals", f"{WORKDIR}/evals", copy=True)
     return image.add_local_python_source("kev", copy=True)
 
 

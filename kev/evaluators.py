@@ -48,9 +48,14 @@ SINGLE_FILES = ("constraints.txt", "modal_app.py", "pyproject.toml", "uv.lock")
 
 
 def source_hashes(root: Path = HERE) -> dict[str, str]:
-    """The SHA-256 of every module of kev and of what pins its dependencies, by path under `root`."""
-    paths = [*(root / "kev").rglob("*.py"), *(root / name for name in SINGLE_FILES if (root / name).is_file())]
-    hashes = {path.relative_to(root).as_posix(): hashlib.sha256(files.read_bytes(path)).hexdigest() for path in paths}
+    """The SHA-256 of every module of kev and of what pins its dependencies, by path in the checkout `root`.
+
+    Where `root` is only the working directory of a container, without kev in it, the modules are those that run here.
+    """
+    package = root if (root / "kev").is_dir() else HERE
+    found = {path.relative_to(package): path for path in (package / "kev").rglob("*.py")}
+    found |= {Path(name): root / name for name in SINGLE_FILES if (root / name).is_file()}
+    hashes = {name.as_posix(): hashlib.sha256(files.read_bytes(path)).hexdigest() for name, path in found.items()}
     return dict(sorted(hashes.items()))
 
 

@@ -1,16 +1,14 @@
 """Deployment: images, mounts and secrets, and the functions made of them."""
 
 import hashlib
-import re
-import shlex
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from kev.emulator.contents import ContentStore, lay_out
 from kev.emulator.dispatch import Caller
 from kev.emulator.entities import Function, Image, Mount, Secret
 from kev.emulator.identity import DEFAULT_ENVIRONMENT, IMAGE_BUILDER
+from kev.emulator.images import image_files
 from kev.emulator.prices import check_priced
 from kev.emulator.store import Store
 from kev.emulator.wire import invalid, new_id, not_found, pb
@@ -18,8 +16,6 @@ from kev.emulator.wire import invalid, new_id, not_found, pb
 EMPTY_SHA = hashlib.sha256(b"").hexdigest()
 MAX_RESULT_BYTES = 2 * 1024 * 1024
 """A larger result travels as a blob."""
-
-ENV_LINE = re.compile(r"\s*ENV\s+(.*)", re.IGNORECASE)
 
 
 class Deployment:
@@ -189,40 +185,3 @@ def function_data(definition: pb.Function) -> pb.FunctionData:
         timeout_secs=definition.timeout_secs,
         ranked_functions=[pb.FunctionData.RankedFunction(rank=0, function=definition)],
     )
-
-
-def image_layers(store: Store, image_id: str) -> Iterator[Image]:
-    """An image and those it is built on, the lowest first."""
-    if (image := store.images.get(image_id)) is not None:
-        for base in image.definition.base_images:
-            yield from image_layers(store, base.image_id)
-        yield image
-
-
-def image_environment(store: Store, image_id: str) -> dict[str, str]:
-    """The variables that an image's ENV lines set."""
-    values: dict[str, str] = {}
-    for image in image_layers(store, image_id):
-        for command in image.definition.dockerfile_commands:
-            if found := ENV_LINE.match(command):
-                values |= dict(part.partition("=")[::2] for part in shlex.split(found[1]) if "=" in part)
-    return values
-
-
-def image_files(store: Store, image_id: str) -> dict[str, str]:
-    """Files that an image's COPY lines bring along from this machine: path in the container to the content's hash."""
-    entries: dict[str, str] = {}
-    for image in image_layers(store, image_id):
-        mount = store.mounts.get(image.definition.context_mount_id)
-        for command in image.definition.dockerfile_commands if mount is not None else []:
-            words = shlex.split(command)
-            if mount is None or len(words) != 3 or words[0].upper() != "COPY":
-                continue
-            source, target = PurePosixPath("/", words[1]), PurePosixPath("/root", words[2])
-            for name, digest in mount.files.items():
-                path = PurePosixPath("/", name)
-                if path == source:
-                    entries[str(target / path.name if words[2].endswith("/") else target)] = digest
-                elif path.is_relative_to(source):
-                    entries[str(target / path.relative_to(source))] = digest
-    return entries

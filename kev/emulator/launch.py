@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from kev.emulator.deploy import image_environment
 from kev.emulator.dispatch import TASK_HEADER
 from kev.emulator.entities import App, Function, Task
+from kev.emulator.images import DEFAULT_WORKDIR, image_environment, image_workdir
 from kev.emulator.process import Output, Process
 from kev.emulator.store import Store
 from kev.emulator.timings import Timings
@@ -53,11 +53,10 @@ class Launcher:
         arguments.write_bytes(self._arguments(task, function, app).SerializeToString())
         volumes = await self._views.open(task, directory, list(function.definition.volume_mounts))
         environment = self._environment(task, function, app, arguments) | volumes
-        workplace = self._root / function.source / "root"
-        command = [sys.executable, "-m", ENTRY_POINT]
-        return await Process.start(
-            directory, command, environment, workplace if workplace.is_dir() else directory, on_output
-        )
+        workdir = image_workdir(self._store, function.definition.image_id)
+        workplace = self._root / function.source / workdir.relative_to("/")
+        workplace.mkdir(parents=True, exist_ok=True)
+        return await Process.start(directory, [sys.executable, "-m", ENTRY_POINT], environment, workplace, on_output)
 
     def clear(self, task: Task) -> None:
         """Remove what a container that is gone no longer needs; its output and its end stay."""
@@ -79,7 +78,7 @@ class Launcher:
 
     def _environment(self, task: Task, function: Function, app: App, arguments: Path) -> dict[str, str]:
         source = self._root / function.source
-        paths = [str(source / "root"), str(source / "pkg")]
+        paths = [str(source / DEFAULT_WORKDIR.relative_to("/")), str(source / "pkg")]
         values = {name: os.environ[name] for name in INHERITED if name in os.environ}
         values |= image_environment(self._store, function.definition.image_id)
         for secret_id in function.definition.secret_ids:

@@ -166,12 +166,12 @@ async def test_the_environment_of_a_container_is_its_images_and_secrets_and_not_
     assert await night.call("environment", *names) == ["yes", "hush", None, None]
 
 
-@pytest.mark.parametrize("path", ["/data/copied.py", "/root/mounted.py"])
+@pytest.mark.parametrize("path", ["/data/copied.py", "/night/shift/mounted.py"])
 async def test_a_container_finds_the_local_files_that_its_image_was_given(night: Night, path: str) -> None:
     assert await night.call("file_in_container", path) == APP_FILE.read_text()
 
 
-async def test_a_relative_path_begins_where_it_does_in_reality(night: Night) -> None:
+async def test_a_relative_path_begins_in_the_working_directory_of_the_image(night: Night) -> None:
     assert await night.call("relative_file", "mounted.py") == APP_FILE.read_text()
 
 
