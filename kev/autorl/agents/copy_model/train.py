@@ -2,11 +2,9 @@
 
 import os
 import shutil
-from pathlib import Path
 
-from kev.autorl.agents.training import record
+from kev.autorl.agents.training import log_score, output
 from kev.autorl.client import submit
 
-target = Path(os.environ["OUTPUT_DIR"]) / "v1"
-shutil.copytree(os.environ["MODEL_PATH"], target)
-record(submit("output/v1"), "the base, copied")
+shutil.copytree(os.environ["MODEL_PATH"], output() / "v1")
+log_score(submit("output/v1"), "the base, copied")
