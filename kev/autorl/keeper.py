@@ -20,6 +20,33 @@ SET_DEATH_SIGNAL, SET_CHILD_SUBREAPER = 1, 36
 AWAITED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
 
 
+class Tree:
+    """The command as process `agent`, and everything that it started."""
+
+    def __init__(self, agent: int) -> None:
+        self.agent = agent
+        self.status: int | None = None
+        """The wait status of the command; None while it runs."""
+
+    def rest(self) -> set[int]:
+        """What is left of it, after every child that has ended was taken in."""
+        self.reap()
+        return descendants(os.getpid())
+
+    def reap(self) -> None:
+        with suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    break
+                if pid == self.agent:
+                    self.status = status
+
+    def signal_group(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.agent, number)
+
+
 def main(arguments: list[str]) -> int:
     """Run the command and see its tree end. Returns the exit code."""
     grace, command = float(arguments[0]), arguments[1:]
@@ -32,42 +59,20 @@ def main(arguments: list[str]) -> int:
     agent = subprocess.Popen(
         command, start_new_session=True, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, AWAITED)
     )
-    status: int | None = None
-    while status is None and signal.sigwait(AWAITED) == signal.SIGCHLD:
-        status = _reap(agent.pid)
-
-    def rest() -> set[int]:
-        nonlocal status
-        found = _reap(agent.pid)
-        status = status if found is None else found
-        return descendants(os.getpid())
-
-    told = status is None
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(agent.pid, signal.SIGTERM)
-    stop(rest, grace)
+    tree = Tree(agent.pid)
+    while tree.status is None and signal.sigwait(AWAITED) == signal.SIGCHLD:
+        tree.reap()
+    told = tree.status is None
+    tree.signal_group(signal.SIGTERM)
+    stop(tree.rest, grace)
     if not sys.platform.startswith("linux"):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(agent.pid, signal.SIGKILL)
-    rest()
-    if status is None:
+        tree.signal_group(signal.SIGKILL)
+    tree.reap()
+    if tree.status is None:
         send({agent.pid}, signal.SIGKILL)
         return 128 + (signal.SIGTERM if told else signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(status)
+    code = os.waitstatus_to_exitcode(tree.status)
     return code if code >= 0 else 128 - code
-
-
-def _reap(agent: int) -> int | None:
-    """Take in every child that has ended; the wait status of `agent` if it was among them."""
-    found = None
-    with suppress(ChildProcessError):
-        while True:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                break
-            if pid == agent:
-                found = status
-    return found
 
 
 def _set(option: int, value: int) -> None:
