@@ -29,7 +29,7 @@ def evaluate(order: Order) -> Evaluation:
     answers = [number_in(answered(text)) for text in texts]
     right = sum(answer == each.number for answer, each in zip(answers, problems, strict=True))
     silent = sum(answer is None for answer in answers)
-    return order.evaluation(right, len(problems), KIND, without_a_number=silent, engine=engine.name)
+    return order.share(right, len(problems), KIND, without_a_number=silent, engine=engine.name)
 
 
 def answered(text: str) -> str:

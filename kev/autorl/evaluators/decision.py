@@ -44,7 +44,7 @@ def evaluate(order: Order) -> Evaluation:
                 refused += len(record.questions)
                 continue
             right += _right(record, {name: answer.p for name, answer in outcome.answers.items()})
-    return order.evaluation(right, questions, KIND, refused=refused, suite=suite.sha256, partition=split)
+    return order.share(right, questions, KIND, refused=refused, suite=suite.sha256, partition=split)
 
 
 def _right(record: DataRecord, answers: dict[str, tuple[float, ...]]) -> int:

@@ -42,8 +42,7 @@ def evaluate(order: Order) -> Evaluation:
         if missing := [name for name in wanted if name not in scores]:
             raise Refused(f"the summary has no score for {missing[0]!r:.100}")
         scores = {name: scores[name] for name in wanted}
-    found = order.evaluation(0, order.number("items", 1), KIND, datasets=scores)
-    return found.model_copy(update={"score": statistics.fmean(scores.values())})
+    return order.evaluation(statistics.fmean(scores.values()), order.number("items", 1), KIND, datasets=scores)
 
 
 def read_summary(path: Path) -> dict[str, float]:

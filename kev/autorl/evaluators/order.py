@@ -55,13 +55,21 @@ class Order:
         stream = self.draw("sample", self.split, str(self.seed))
         return stream.sample(list(items), size) if size < len(items) else list(items)
 
-    def evaluation(self, right: int, items: int, kind: str, **summary: Any) -> Evaluation:
-        """The share of right answers."""
+    def share(self, right: int, items: int, kind: str, **summary: Any) -> Evaluation:
+        """The share of right answers as an evaluation."""
+        score = 100 * right / items if items else None
+        return self.evaluation(score, items, kind, right=right, **summary)
+
+    def evaluation(
+        self, score: float | None, items: int, kind: str, *, error: str | None = None, **summary: Any
+    ) -> Evaluation:
+        """What this grading found; `summary` is what a score alone does not say."""
         return Evaluation(
             benchmark=self.task.name,
             model_path=str(self.model),
-            score=100 * right / items if items else None,
+            score=score,
             items=items,
-            accuracy_summary={"right": right, "items": items, **summary},
+            accuracy_summary={"items": items, **summary},
             eval_type=kind,
+            error=error,
         )

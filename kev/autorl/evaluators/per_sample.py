@@ -42,12 +42,16 @@ def evaluate(order: Order) -> Evaluation:
                 total += _share(sandbox.ask("score", sample, output))
             except Failed as error:
                 failures.append(str(error))
-    found = order.evaluation(
-        0, len(samples), KIND, failed=len(failures), engine=engine.name, first_failure=failures[:1]
+    hopeless = len(failures) == len(samples)
+    return order.evaluation(
+        None if hopeless else 100 * total / len(samples),
+        len(samples),
+        KIND,
+        error=f"no sample could be scored; the first: {failures[0]}" if hopeless else None,
+        failed=len(failures),
+        engine=engine.name,
+        first_failure=failures[:1],
     )
-    if len(failures) == len(samples):
-        return found.model_copy(update={"score": None, "error": f"no sample could be scored; the first: {failures[0]}"})
-    return found.model_copy(update={"score": 100 * total / len(samples)})
 
 
 def _samples(order: Order) -> list[dict[str, Any]]:
