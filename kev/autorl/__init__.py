@@ -7,7 +7,7 @@ scores       scores.json, whoever wrote it: which entries count, and which is be
 results      results.csv, a row for each run, read by its header
 metrics, trajectory
              what the submissions of a run add up to, and their curve
-journal/     the rounds of a run in the agent's words, held against the machine's figures
+journal/     what a round trained with and why it failed, read from its files; no command reads them yet
 
 runner       `python -m kev.autorl run`: an agent's run, from workspace to row of results
 agent_folder, agents/, telling, client, submit
@@ -22,6 +22,7 @@ grading_process, evaluators/, engines/
              gradings in processes of their own; what they grade; what generates text
 server       the routes that an agent reaches
 grader       takes submissions, grades them one at a time, gives the verdict; run says what is graded
+judging      what a sealed submission is worth
 rejection    what is said to an agent whose request is not taken
 opening, sealing, weights, tensors, model_files
              from a path that an agent names to a sealed copy of whole weights

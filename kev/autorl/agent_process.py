@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kev import files
 from kev.autorl.agent_folder import START, Agent
-from kev.autorl.grading_process import KEPT, PACKAGE
+from kev.autorl.grading_process import KEPT, OFFLINE, PACKAGE
 from kev.autorl.process_tree import marked, stop
 from kev.autorl.workspace import Workspace
 
@@ -43,9 +43,6 @@ def environment(
         "PATH": programs,
         "PYTHONPATH": str(PACKAGE.parent),
         "PYTHONUNBUFFERED": "1",
-        "HF_HUB_OFFLINE": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "TOKENIZERS_PARALLELISM": "false",
         "TASK": task,
         "BASE_MODEL": base.resolve().name,
         "WORKSPACE": str(directory),
@@ -59,7 +56,7 @@ def environment(
     }
     if "CUDA_VISIBLE_DEVICES" in inherited:
         own["CUDA_VISIBLE_DEVICES"] = inherited["CUDA_VISIBLE_DEVICES"]
-    return kept | own
+    return kept | OFFLINE | own
 
 
 class AgentProcess:

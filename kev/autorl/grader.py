@@ -9,12 +9,11 @@ import asyncio
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from kev import files
-from kev.autorl.evaluation import Asked, Evaluator
-from kev.autorl.lineage import NotNumbers, trace
+from kev.autorl.evaluation import Evaluator
+from kev.autorl.judging import Judge, weights_of
 from kev.autorl.measuring import Measurer, in_words
 from kev.autorl.noise import Baseline
 from kev.autorl.opening import inside
@@ -24,11 +23,9 @@ from kev.autorl.run_clock import RunClock
 from kev.autorl.sealing import Sealed, Sealer
 from kev.autorl.store import Store, grader_key
 from kev.autorl.submissions import Ledger, Submission
-from kev.autorl.tensors import Tensor
 from kev.autorl.views import Views
-from kev.autorl.weights import find_weights
 from kev.clock import Clock, SystemClock
-from kev.errors import DamagedFile, KevError, NotFound, Refused
+from kev.errors import NotFound, Refused
 from kev.text import visible
 
 STORE, CLOCK, VAULT, LOCK = "store.jsonl", "clock.json", "sealed", "lock"
@@ -53,9 +50,9 @@ class Grader:
         self.ledger = Ledger.replay(self._store.events)
         self._sealer = Sealer(run.workspace.directory, run.home / VAULT, extra=run.extra_files)
         self._views = Views(run.workspace)
-        self._base = _tensors_of(run.base)
-        self._known = [(each.name, _tensors_of(each)) for each in run.known]
-        self._measurer = Measurer(run, evaluator, self._base)
+        base = weights_of(run.base)
+        self._measurer = Measurer(run, evaluator, base)
+        self._judge = Judge(run, self._sealer, self._measurer, base)
         self._work: asyncio.Queue[int] = asyncio.Queue()
         self._graded: dict[int, asyncio.Event] = {}
         self._arriving = 0
@@ -233,37 +230,10 @@ class Grader:
                 log.warning("%s", error)
                 await self._note("baseline failed", {"words": in_words(error)})
         began = self._clock.monotonic()
-        grade = await self._grade_sealed(submission)
+        grade = await self._judge.grade(submission, self.ledger)
         grade["seconds"] = round(self._clock.monotonic() - began, 3)
         await self._note("graded", {"number": submission.number, **grade})
         await self._show()
-
-    async def _grade_sealed(self, submission: Submission) -> dict[str, Any]:
-        twin = self.ledger.graded_as(submission.sha256, submission.number)
-        if twin is not None and twin.grade is not None:
-            same = {key: twin.grade.get(key) for key in ("score", "items", "label", "lineage")}
-            return {**same, "same_as": twin.number}
-        try:
-            model = self._sealer.open(submission.sha256)
-            tensors = model.weights().tensors
-            lineage = await asyncio.to_thread(
-                trace, tensors, self._base, known=self._known, ignore=self.run.ignore_tensors
-            )
-        except (KevError, NotNumbers) as error:
-            return {"error": in_words(error), "label": "error"}
-        said = {"lineage": lineage.to_json()}
-        baseline = self.ledger.baseline
-        if lineage.kind == "no change" and baseline is not None:
-            return {"score": self.ledger.baseline_score, "items": baseline.items, "label": "no change", **said}
-        if lineage.kind == "foreign" and self.run.rules == "strict":
-            return {"error": f"not made from the base: {lineage.words}", "label": "foreign", **said}
-        found = await self._measurer.grade(Asked(model.directory, "validation", 0, submission.gpus))
-        if found.score is None:
-            return {"error": found.error, "label": "error", **said}
-        label = "no change" if lineage.kind == "no change" else None
-        if label is None and baseline is not None:
-            label = self._measurer.label(found, baseline)
-        return {"score": found.score, "items": found.items, "label": label, **said}
 
     # ------------------------------------------------------------------------------------------ the record
 
@@ -302,12 +272,3 @@ class Grader:
         for words in changed:
             log.warning("%s", words)
             await self._note("tampered", {"words": words, "elapsed": self.run_clock.elapsed()})
-
-
-def _tensors_of(directory: Path) -> dict[str, Tensor]:
-    if not directory.is_dir():
-        raise NotFound(f"{directory}: no such directory")
-    try:
-        return find_weights(directory, {path.name for path in directory.iterdir()}).tensors
-    except Rejected as error:
-        raise DamagedFile(directory, str(error)) from None

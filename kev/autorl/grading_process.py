@@ -10,10 +10,9 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import kev
 from kev import files
@@ -27,6 +26,8 @@ PACKAGE = Path(kev.__file__).parent if kev.__file__ else Path()
 SOURCES = ("autorl/evaluators", "autorl/engines", "autorl/tasks.py", "autorl/evaluation.py")
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME", "OMP_NUM_THREADS", "VIRTUAL_ENV")
 """Variables that a grading process keeps; keys and proxies are not among them."""
+OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TOKENIZERS_PARALLELISM": "false"}
+"""What libraries that load models are told, in gradings and in agents."""
 MAX_RESULT = 16 * 1024 * 1024
 TAIL = 2000
 
@@ -121,18 +122,15 @@ class ProcessEvaluator:
         return digest.hexdigest()
 
 
-def environment(gpus: tuple[str, ...] | Any, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+def environment(gpus: Sequence[str], inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What a grading process finds in its environment."""
     kept = {name: inherited[name] for name in KEPT if name in inherited}
     own = {
         "PYTHONPATH": str(PACKAGE.parent),
-        "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_OFFLINE": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "TOKENIZERS_PARALLELISM": "false",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    return kept | own | ({"CUDA_VISIBLE_DEVICES": ",".join(gpus)} if gpus else {})
+    return kept | OFFLINE | own | ({"CUDA_VISIBLE_DEVICES": ",".join(gpus)} if gpus else {})
 
 
 def _read(path: Path) -> Evaluation:

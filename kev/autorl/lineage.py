@@ -8,7 +8,7 @@ to do with each other. One-dimensional tensors (norms, biases) say nothing and a
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from kev.autorl.tensors import FLOATS, Tensor
@@ -39,14 +39,7 @@ class Lineage:
     """Norm of the change over the norm of the base, all matrices together."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "words": self.words,
-            "tensors": self.tensors,
-            "equal": self.equal,
-            "cosine": self.cosine,
-            "relative_change": self.relative_change,
-        }
+        return asdict(self)
 
 
 class NotNumbers(ValueError):

@@ -19,6 +19,8 @@ from kev.text import shorten, visible
 
 BASELINES = "baselines"
 MAX_WORDS = 2000
+GRADED = ("gain", "tie", "loss", "no change")
+"""Verdicts of runs that succeeded: something was submitted and graded."""
 
 
 class Measurer:

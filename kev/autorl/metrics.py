@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from kev import files
-from kev.autorl.scores import Scores, best_of, improvement_of
+from kev.autorl.scores import Scores, improvement_of
 from kev.autorl.workspace import Workspace
 from kev.errors import Refused
 from kev.records.autorl import RunMeta, ScoreEntry
@@ -45,7 +45,7 @@ def compute_metrics(scores: Scores, meta: RunMeta | None) -> Metrics:
     entries = scores.entries
     values = [entry.score if entry.is_valid else None for entry in entries]
     above = [place for place, value in enumerate(values, start=1) if value is not None and value > 0]
-    best = best_of(entries)
+    best = scores.best
     return Metrics(
         submissions=len(entries),
         errors=len(scores.errors),

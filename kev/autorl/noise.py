@@ -10,7 +10,6 @@ import statistics
 from collections.abc import Sequence
 from typing import Literal
 
-from kev.records.autorl import Label
 from kev.records.base import StrictRecord
 
 GRADES = 3
@@ -57,8 +56,3 @@ def label_of(score: float, baseline: float, half: float) -> Literal["gain", "tie
     if abs(difference) <= half + FLOOR:
         return "tie"
     return "gain" if difference > 0 else "loss"
-
-
-def is_gain(label: Label | str | None) -> bool:
-    """Whether a run with this verdict improved on its base."""
-    return label == "gain"

@@ -3,17 +3,25 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from kev.autorl.agent_folder import Agent
 from kev.autorl.grader import Grader
-from kev.autorl.workspace import Workspace
+from kev.autorl.measuring import GRADED
 from kev.records.autorl import ResultRow
 from kev.text import visible
 
-GRADED = ("gain", "tie", "loss", "no change")
-"""Verdicts of runs that succeeded: something was submitted and graded."""
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended."""
+
+    final: Mapping[str, Any] | None
+    """What the grader said at last."""
+    why: str | None
+    """Why there is no final; None with one."""
+    exit_code: int | None
+    """The agent's, 128 + N where signal N ended it; None where it never began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,50 +42,40 @@ class Outcome:
         return self.row.to_json() | more | {"best_submission": self.best_submission}
 
 
-def outcome_of(
-    agent: Agent,
-    base: Path,
-    workspace: Workspace,
-    grader: Grader,
-    final: Mapping[str, Any] | None,
-    why: str | None,
-    started: datetime,
-    exit_code: int | None,
-) -> Outcome:
+def outcome_of(agent: Agent, grader: Grader, started: datetime, ending: Ending) -> Outcome:
     """The row, from what the grader knows and from nothing in the workspace."""
-    ledger, clock = grader.ledger, grader.run_clock
+    ledger, clock, directory = grader.ledger, grader.run_clock, grader.run.workspace.directory
     best, baseline = ledger.best(), ledger.baseline_score
     ended = None if clock is None else clock.ended_at
     duration = 0.0 if clock is None else (clock.elapsed() if ended is None else ended - clock.started_at)
-    final = final or {}
+    final = ending.final or {}
     verdict = final.get("verdict")
     row = ResultRow(
-        run_id=workspace.directory.name,
+        run_id=directory.name,
         timestamp=started.isoformat(timespec="seconds"),
         task=grader.run.task,
         agent=agent.name,
         driver_model=agent.config.driver_model,
-        base_model=base.resolve().name,
+        base_model=grader.run.base.resolve().name,
         baseline=baseline,
         best_score=None if best is None else best.score,
         improvement=None if best is None else best.improvement,
         submissions=len(ledger.submissions),
         duration_s=max(0, round(duration)),
         success=verdict in GRADED,
-        workspace=str(workspace.directory.resolve()),
-        verdict=verdict or why,
+        workspace=str(directory),
+        verdict=verdict or ending.why,
         final_score=final.get("score"),
         final_baseline=final.get("baseline"),
         rules=grader.run.rules,
     )
-    errors = sum(each.error is not None for each in ledger.submissions.values())
     return Outcome(
         row,
-        errors,
-        grader.run.timeout_s,
-        exit_code,
-        why or final.get("error"),
-        None if best is None else best.submission_id,
+        errors=sum(each.error is not None for each in ledger.submissions.values()),
+        timeout_s=grader.run.timeout_s,
+        exit_code=ending.exit_code,
+        why=ending.why or final.get("error"),
+        best_submission=None if best is None else best.submission_id,
     )
 
 

@@ -20,7 +20,6 @@ CODES = {
     "changed_while_read": 409,
     "too_large": 413,
     "no_submissions_left": 429,
-    "stopping": 503,
     "disk_full": 507,
 }
 """Every code and its HTTP status; docs/autorl.md says what each means."""

@@ -11,8 +11,9 @@ import argparse
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from kev.autorl.evaluators.problems import write_training_data
 from kev.autorl.grader import Grader
 from kev.autorl.metrics import compute_metrics, write_metrics
 from kev.autorl.metrics_command import read_run
-from kev.autorl.outcome import Outcome, in_words, outcome_of
+from kev.autorl.outcome import Ending, Outcome, in_words, outcome_of
 from kev.autorl.results import append_result
 from kev.autorl.run_clock import RunClock
 from kev.autorl.run_log import RunLog
@@ -66,21 +67,9 @@ def run_agent(order: Order, *, clock: Clock | None = None, say: Say = lambda _: 
     A run that ends without a verdict has a row as well, and the outcome says why. SIGINT and SIGTERM end it so.
     """
     clock = clock or SystemClock()
-    data = order.data if order.data is not None else training_data(order.task, order.root)
     started = clock.now().astimezone()
-    port = order.port or None
-    workspace = create_workspace(
-        order.root,
-        order.task.name,
-        order.agent.name,
-        started.replace(tzinfo=None),
-        base=order.base,
-        data=data,
-        port=port,
-    )
+    workspace = _workspace(order, started)
     log = RunLog(workspace.run_log, clock)
-    files.write_atomic(workspace.description, f"{order.task.record.description}\n".encode())
-    files.write_atomic(workspace.instructions, instructions(order.timeout_s, order.submissions).encode())
     log.info(f"run of {order.agent.name} on {order.task.name}, base {order.base.resolve().name}")
     say(f"workspace {workspace.directory}")
     grader = grader_of(
@@ -95,15 +84,31 @@ def run_agent(order: Order, *, clock: Clock | None = None, say: Say = lambda _: 
     )
     with bind("127.0.0.1", order.port) as listening:
         live = _Live(order, workspace, grader, f"http://127.0.0.1:{listening.getsockname()[1]}", log, say)
-        final, why = asyncio.run(_see_through(live, lambda: serve(grader, listening, begun=live.begin)))
-    found = outcome_of(order.agent, order.base, workspace, grader, final, why, started, live.exit_code)
+        ending = asyncio.run(_see_through(live, lambda: serve(grader, listening, begun=live.begin)))
+    found = outcome_of(order.agent, grader, started, ending)
     append_result(results_path(order.root), found.row)
     try:
         write_metrics(workspace, compute_metrics(*read_run(workspace)))
     except (KevError, OSError) as error:
         log.warning(f"no metrics: {error}")  # the agent may have made of the folder what it likes
-    log.info(f"the run is over: {in_words(found).splitlines()[-1].strip()}" if why is None else why)
+    log.info(ending.why or f"the run is over: {in_words(found).splitlines()[-1].strip()}")
     return found
+
+
+def _workspace(order: Order, started: datetime) -> Workspace:
+    """A new workspace, with what the agent is told in it."""
+    workspace = create_workspace(
+        order.root,
+        order.task.name,
+        order.agent.name,
+        started.replace(tzinfo=None),
+        base=order.base,
+        data=order.data if order.data is not None else training_data(order.task, order.root),
+        port=order.port or None,
+    )
+    files.write_atomic(workspace.description, f"{order.task.record.description}\n".encode())
+    files.write_atomic(workspace.instructions, instructions(order.timeout_s, order.submissions).encode())
+    return workspace
 
 
 def training_data(task: Task, root: Path) -> Path | None:
@@ -197,19 +202,21 @@ class _Live:
             self._log.error(str(error))  # the server ends the run with the same one
 
 
-async def _see_through(live: _Live, serving: Callable[[], Any]) -> tuple[Mapping[str, Any] | None, str | None]:
-    """The final, or why there is none."""
+async def _see_through(live: _Live, serving: Callable[[], Awaitable[Mapping[str, Any] | None]]) -> Ending:
+    """Serve the run to its end, whatever ends it."""
     # The server takes both signals to end, and raises them again when it has: a second death would leave no record.
     before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    final, why = None, None
     try:
         final = await serving()
-        return final, "interrupted" if final is None else None
+        why = "interrupted" if final is None else None
     except KevError as error:
-        return None, str(error)
+        why = str(error)
     finally:
         await live.end()
         for number, handler in before.items():
             signal.signal(number, handler)
+    return Ending(final, why, live.exit_code)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -44,7 +44,7 @@ class Sealed:
     remarks: tuple[str, ...]
 
     def weights(self) -> Weights:
-        return find_weights(self.directory, {each.name for each in self.directory.iterdir()})
+        return find_weights(self.directory)
 
 
 class Sealer:

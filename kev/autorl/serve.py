@@ -21,6 +21,7 @@ from typing import Any
 from kev import files
 from kev.autorl.grader import Grader
 from kev.autorl.grading_process import ProcessEvaluator
+from kev.autorl.measuring import GRADED
 from kev.autorl.run import Run, available_gpus
 from kev.autorl.run_clock import RunClock
 from kev.autorl.store import derive, grader_key
@@ -177,7 +178,7 @@ def _serve(options: argparse.Namespace) -> int:
     if final is None:
         return 128 + signal.SIGINT
     print(files.dump_json(dict(final)).decode(), end="")
-    return 0 if final["verdict"] in ("gain", "tie", "loss", "no change") else 1
+    return 0 if final["verdict"] in GRADED else 1
 
 
 def _say_begun(clock: RunClock) -> None:

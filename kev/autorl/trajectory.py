@@ -3,7 +3,7 @@
 import io
 from collections.abc import Sequence
 
-from kev.autorl.scores import Scores, best_of
+from kev.autorl.scores import Scores
 from kev.errors import UsageError
 
 SCORE, BEST, NONE, BASELINE = "o", "@", "x", "-"
@@ -64,7 +64,7 @@ def draw_picture(scores: Scores) -> bytes:
     failed = [each.submission_id for each in scores.entries if not each.is_valid]
     if failed:
         axes.plot(failed, [0.02] * len(failed), "x", transform=axes.get_xaxis_transform(), label="no score")
-    baseline, best = baseline_of(scores), best_of(scores.entries)
+    baseline, best = baseline_of(scores), scores.best
     if baseline is not None:
         axes.axhline(baseline, linestyle="--", color="grey", label=f"baseline {baseline:g}")
     if best is not None and best.score is not None:
@@ -86,7 +86,7 @@ def _columns(values: Sequence[float | None], width: int) -> list[float | None]:
 
 
 def _legend(scores: Scores, baseline: float | None) -> str:
-    best = best_of(scores.entries)
+    best = scores.best
     words = [f"{len(scores.entries)} submissions", f"{len(scores.errors)} errors"]
     if scores.not_finite:
         words.append(f"{len(scores.not_finite)} not finite")

@@ -28,11 +28,13 @@ class Weights:
     remarks: tuple[str, ...] = ()
 
 
-def find_weights(directory: Path, there: set[str]) -> Weights:
+def find_weights(directory: Path, there: set[str] | None = None) -> Weights:
     """The weights in `directory`; `there` are the names it had where it came from, left-overs included.
 
     Raises Rejected: `adapter`, `no_safetensors` or `broken_weights`, naming the file.
     """
+    if there is None:
+        there = {each.name for each in directory.iterdir()}
     single = WEIGHTS in there
     shards = _indexed(directory) if INDEX in there else {}
     if not single and not shards:

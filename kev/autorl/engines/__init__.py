@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from kev.autorl.tensors import read_tensors
 from kev.autorl.weights import find_weights
 from kev.errors import UsageError
 
@@ -46,12 +45,8 @@ def tokenizer_for(model: Path, base: Path) -> Path:
 
 
 def _rows(directory: Path) -> int | None:
-    names = find_weights(directory, {path.name for path in directory.iterdir()}).names
-    for name in names:
-        for tensor in read_tensors(directory / name).values():
-            if tensor.name.endswith(_EMBEDDINGS):
-                return tensor.shape[0]
-    return None
+    tensors = find_weights(directory).tensors.values()
+    return next((tensor.shape[0] for tensor in tensors if tensor.name.endswith(_EMBEDDINGS)), None)
 
 
 def _vllm_works() -> bool:

@@ -1,4 +1,4 @@
-"""The iteration journal of a run: `reports/summary.md`, a section a round, and `reports/summary.jsonl`, its figures.
+"""What a round of a run trained with and why it failed, read from its files. No command writes a journal of it yet.
 
 sources, values
              Python read as a tree: what a name certainly stands for
