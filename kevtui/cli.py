@@ -6,9 +6,9 @@ Parsed with argparse, which loads in a fraction of the time that a decorator-bas
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from kev.errors import KevError, UsageError
 from kevtui import exit_codes
@@ -25,37 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
     arguments = parser.parse_args(argv)
     try:
-        if arguments.command == "demo":
-            from kevtui.demo import demo
-
-            return demo(arguments)
-        if arguments.command == "act":
-            from kevtui.act_command import act
-
-            return act(arguments)
-        if arguments.command == "status":
-            from kevtui.status_command import status
-
-            return status(arguments)
-        if arguments.command == "doctor":
-            from kevtui.doctor.command import doctor
-
-            return doctor(arguments)
-        if arguments.command == "completion":
-            from kevtui.completion import completion
-
-            return completion(arguments, parser)
-        if arguments.command == "_targets":
-            from kevtui.completion import print_targets
-
-            return print_targets()
-        if arguments.command == "web":
-            from kevtui.web import serve
-
-            return serve(arguments)
-        from kevtui.session_command import session
-
-        return session(arguments)
+        return _run(arguments, parser)
     except UsageError as error:
         complain(str(error))
         return exit_codes.USAGE
@@ -71,8 +41,58 @@ def main(argv: Sequence[str] | None = None) -> int:
         return exit_codes.INTERRUPTED
 
 
-class _Parser(argparse.ArgumentParser):
-    """Prints through the same door as everything else, so that help survives the outputs that tables survive."""
+def _run(arguments: argparse.Namespace, parser: "Parser") -> int:
+    match arguments.command:
+        case "demo":
+            from kevtui.demo import demo
+
+            return demo(arguments)
+        case "act":
+            from kevtui.act_command import act
+
+            return act(arguments)
+        case "status":
+            from kevtui.status_command import status
+
+            return status(arguments)
+        case "doctor":
+            from kevtui.doctor.command import doctor
+
+            return doctor(arguments)
+        case "completion":
+            from kevtui.completion import completion
+
+            return completion(arguments, parser)
+        case "_targets":
+            from kevtui.completion import print_targets
+
+            return print_targets()
+        case "web":
+            from kevtui.web import serve
+
+            return serve(arguments)
+    from kevtui.session_command import session
+
+    return session(arguments)
+
+
+class Parser(argparse.ArgumentParser):
+    """Takes its options only once it is asked to parse: a start makes those of one command, not of all.
+
+    It prints through the same door as everything else, so that help survives the outputs that tables survive.
+    """
+
+    add_options: "Callable[[Parser], None] | None" = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.fill()
+        return super().parse_known_args(args, namespace)
+
+    def fill(self) -> None:
+        """Take the options that are still to be added."""
+        add_options, self.add_options = self.add_options, None
+        if add_options is not None:
+            add_options(self)
 
     def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
         if not message or file is sys.stderr:
@@ -114,9 +134,9 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of `kevtui`."""
-    parser = _Parser(
+def build_parser() -> Parser:
+    """The parser of `kevtui`. That of a command has its options once it has parsed, or after `fill`."""
+    parser = Parser(
         prog="kevtui",
         description="Watch unattended research sessions from a terminal.",
         epilog=EPILOG,
@@ -124,33 +144,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    session = commands.add_parser(
-        "session", help="look at a session or a round", epilog=EPILOG, formatter_class=_formatter
-    )
-    _add_target(session)
-    ways = session.add_mutually_exclusive_group()
-    ways.add_argument("--once", action="store_true", help="print everything as tables, once")
-    ways.add_argument("--plain", action="store_true", help="print a line per change until ctrl-C")
-    ways.add_argument("--json", action="store_true", help="print one snapshot as JSON (docs/snapshot.schema.json)")
-    session.add_argument(
-        "--strict", action="store_true", help="exit 4 if a file cannot be believed (not on the dashboard)"
-    )
-    _add_screen_options(session)
-
-    demo = commands.add_parser(
-        "demo", help="watch a real round of tiny models on an emulator", epilog=EPILOG, formatter_class=_formatter
-    )
-    demo.add_argument("--root", type=Path, metavar="DIR", help="play it in this new or empty folder, and keep it")
-    demo.add_argument("--fast", action="store_true", help="a smaller round, in under two minutes")
-    demo.add_argument("--sample", action="store_true", help="a made-up session instead, for which nothing is installed")
-    _add_screen_options(demo)
-
-    act = commands.add_parser(
-        "act", help="do what a key of the dashboard does, without a screen", epilog=EPILOG, formatter_class=_formatter
-    )
-    _add_act_options(act)
-    _add_around(commands)
+    for name, words, add_options in COMMANDS:
+        command = commands.add_parser(name, help=words, epilog=EPILOG, formatter_class=_formatter)
+        command.add_options = add_options
+    commands.add_parser("_targets")
     return parser
 
 
@@ -165,51 +162,6 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--poll", action="store_true", help="look at the files' dates instead of asking to be told")
 
 
-def _add_around(commands: "argparse._SubParsersAction[_Parser]") -> None:
-    """The commands around the dashboard."""
-    status = commands.add_parser(
-        "status", help="a session in one line, for tmux or a prompt", epilog=EPILOG, formatter_class=_formatter
-    )
-    _add_target(status)
-    status.add_argument("--width", type=_columns, metavar="N", help="at most so many columns")
-    status.add_argument("--tmux", action="store_true", help="with tmux's own colours, for status-right")
-    status.add_argument("--ascii", action="store_true", help="use no character outside ASCII")
-    status.add_argument("--strict", action="store_true", help="exit 4 if a file cannot be believed")
-
-    doctor = commands.add_parser(
-        "doctor", help="what stands in the way of a night, and the fix", epilog=EPILOG, formatter_class=_formatter
-    )
-    doctor.add_argument("--root", type=Path, metavar="DIR", help="the folder that holds runs/ and experiments/")
-    doctor.add_argument("--json", action="store_true", help="a list of checks as JSON")
-    doctor.add_argument("--ascii", action="store_true", help="use no character outside ASCII")
-
-    completion = commands.add_parser(
-        "completion", help="completion for a shell, to be evaluated by it", formatter_class=_formatter
-    )
-    completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
-    commands.add_parser("_targets")
-
-    web = commands.add_parser(
-        "web", help="the dashboard in a browser on this machine", epilog=EPILOG, formatter_class=_formatter
-    )
-    _add_target(web)
-    web.add_argument("--port", type=int, default=8000, metavar="N", help="on 127.0.0.1 (default: 8000)")
-    web.add_argument("--actions", action="store_true", help="with the keys that change something; read-only without")
-    web.add_argument("--theme", metavar="NAME", help="colours of the dashboard")
-
-
-def _columns(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of columns")
-    return int(text)
-
-
-def _add_act_options(parser: argparse.ArgumentParser) -> None:
-    from kevtui.act_command import add_arguments
-
-    add_arguments(parser)
-
-
 def _add_screen_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", metavar="NAME", help="colours of the dashboard")
     parser.add_argument("--ascii", action="store_true", help="use no character outside ASCII")
@@ -219,3 +171,73 @@ def _add_screen_options(parser: argparse.ArgumentParser) -> None:
         help="let the dashboard take the mouse (default: yes, but not over SSH)",
     )
     parser.add_argument("--read-only", action="store_true", help="no key that changes anything")
+
+
+def _session(parser: argparse.ArgumentParser) -> None:
+    _add_target(parser)
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--once", action="store_true", help="print everything as tables, once")
+    ways.add_argument("--plain", action="store_true", help="print a line per change until ctrl-C")
+    ways.add_argument("--json", action="store_true", help="print one snapshot as JSON (docs/snapshot.schema.json)")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit 4 if a file cannot be believed (not on the dashboard)"
+    )
+    _add_screen_options(parser)
+
+
+def _demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--root", type=Path, metavar="DIR", help="play it in this new or empty folder, and keep it")
+    parser.add_argument("--fast", action="store_true", help="a smaller round, in under two minutes")
+    parser.add_argument(
+        "--sample", action="store_true", help="a made-up session instead, for which nothing is installed"
+    )
+    _add_screen_options(parser)
+
+
+def _act(parser: argparse.ArgumentParser) -> None:
+    from kevtui.act_command import add_arguments
+
+    add_arguments(parser)
+
+
+def _status(parser: argparse.ArgumentParser) -> None:
+    _add_target(parser)
+    parser.add_argument("--width", type=_columns, metavar="N", help="at most so many columns")
+    parser.add_argument("--tmux", action="store_true", help="with tmux's own colours, for status-right")
+    parser.add_argument("--ascii", action="store_true", help="use no character outside ASCII")
+    parser.add_argument("--strict", action="store_true", help="exit 4 if a file cannot be believed")
+
+
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--root", type=Path, metavar="DIR", help="the folder that holds runs/ and experiments/")
+    parser.add_argument("--json", action="store_true", help="a list of checks as JSON")
+    parser.add_argument("--ascii", action="store_true", help="use no character outside ASCII")
+
+
+def _completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
+
+
+def _web(parser: argparse.ArgumentParser) -> None:
+    _add_target(parser)
+    parser.add_argument("--port", type=int, default=8000, metavar="N", help="on 127.0.0.1 (default: 8000)")
+    parser.add_argument("--actions", action="store_true", help="with the keys that change something; read-only without")
+    parser.add_argument("--theme", metavar="NAME", help="colours of the dashboard")
+
+
+COMMANDS: Final = (
+    ("session", "look at a session or a round", _session),
+    ("demo", "watch a real round of tiny models on an emulator", _demo),
+    ("act", "do what a key of the dashboard does, without a screen", _act),
+    ("status", "a session in one line, for tmux or a prompt", _status),
+    ("doctor", "what stands in the way of a night, and the fix", _doctor),
+    ("completion", "completion for a shell, to be evaluated by it", _completion),
+    ("web", "the dashboard in a browser on this machine", _web),
+)
+"""(name, help, what adds its options)."""
+
+
+def _columns(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of columns")
+    return int(text)

@@ -7,10 +7,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kevtui import exit_codes
 from kevtui.headless.output import Output
+
+if TYPE_CHECKING:
+    from kevtui.cli import Parser
 
 SHELLS: Final = ("bash", "zsh", "fish")
 TARGETS: Final = "_targets"
@@ -32,7 +35,7 @@ class Command:
     takes_target: bool
 
 
-def completion(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def completion(arguments: argparse.Namespace, parser: "Parser") -> int:
     """Print the script for a shell. Raises OutputLost and OutputEnded."""
     Output(sys.stdout, os.environ).write(script(arguments.shell, list(commands(parser))))
     return exit_codes.FINE
@@ -54,7 +57,7 @@ def targets(root: Path) -> set[str]:
     return {name for name in found if _PLAIN.fullmatch(name)}
 
 
-def commands(parser: argparse.ArgumentParser) -> Iterator[Command]:
+def commands(parser: "Parser") -> Iterator[Command]:
     """The sub-commands of `parser`, without hidden ones."""
     for action in parser._actions:
         if not isinstance(action, argparse._SubParsersAction):
@@ -62,6 +65,7 @@ def commands(parser: argparse.ArgumentParser) -> Iterator[Command]:
         said = {choice.dest: choice.help or "" for choice in action._choices_actions}
         for name, sub in action.choices.items():
             if name in said:
+                sub.fill()
                 yield _command(name, said[name], sub)
 
 

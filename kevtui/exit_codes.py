@@ -15,7 +15,7 @@ NOTHING: Final = 3
 """Nothing to show: no such session, or its files hold nothing that can be believed."""
 
 FINDINGS: Final = 4
-"""Shown, and with `--strict`: at least one file cannot be believed."""
+"""Shown, and with `--strict`: at least one file cannot be believed. `doctor`: at least one check is bad."""
 
 REFUSED: Final = 5
 """`act`: a precondition is not met, a rule forbids it, or nothing may be changed from here. Nothing was started."""
@@ -34,7 +34,7 @@ MEANINGS: Final = (
     (OUTPUT_LOST, "the output could not be written"),
     (USAGE, "the command line cannot be meant"),
     (NOTHING, "nothing to show"),
-    (FINDINGS, "with --strict: a file cannot be believed"),
+    (FINDINGS, "with --strict: a file cannot be believed; doctor: a check is bad"),
     (REFUSED, "act: refused, nothing was started"),
     (UNCONFIRMED, "act: not confirmed, nothing was started"),
     (FAILED, "act: started, and failed"),

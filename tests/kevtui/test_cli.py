@@ -251,6 +251,12 @@ def test_help_reads_no_records() -> None:
     assert not tops & {"pydantic", "orjson", "rich", "textual", "asyncio"}
 
 
+def test_a_start_makes_the_options_of_one_command_and_no_other() -> None:
+    code = "import sys; import kevtui.cli; kevtui.cli.build_parser().parse_args(['status', 'r1']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment(), check=True, text=True)
+    assert not set(done.stdout.split()) & {"kevtui.act_command", "kevtui.actions", "kevtui.keymap"}
+
+
 def test_the_exit_statuses_are_told_in_help_and_in_the_readme() -> None:
     readme = (REPOSITORY / "README.md").read_text()
     for code, meaning in exit_codes.MEANINGS:
