@@ -14,6 +14,7 @@ from kevtui.widgets.state import SEVERITY_ROLE
 class EventsPanel(Panel):
     NAME = "6 Events"
     SECTIONS = (Section.EVENTS,)
+    NEWEST_FIRST = True
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
         newest_first = list(enumerate(snapshot.events))[::-1]

@@ -37,6 +37,8 @@ class Panel(Widget, can_focus=True):
     """The sections of a Snapshot that are painted; () for all of it."""
     CURSOR_ALWAYS: ClassVar[bool] = False
     """Show the cursor's row without focus too: another panel follows it."""
+    NEWEST_FIRST: ClassVar[bool] = False
+    """New rows come above: the window stays on them until somebody moves the cursor."""
 
     class Selected(Message):
         """The cursor came to another row."""
@@ -59,6 +61,8 @@ class Panel(Widget, can_focus=True):
         """Where the row of each key is."""
         self._position = 0
         """Where the cursor's row was last."""
+        self._moved = False
+        """Whether somebody put the cursor where it is."""
         self._shown: list[_Shown] = []
         self._shown_size = (-1, -1)
         self._title = ""
@@ -149,7 +153,7 @@ class Panel(Widget, can_focus=True):
         if key not in self._positions:
             return
         changed = key != self.key
-        self.key = key
+        self.key, self._moved = key, True
         self._bring_into_view()
         self._refresh_differing()
         if changed:
@@ -161,7 +165,9 @@ class Panel(Widget, can_focus=True):
 
     def _follow_key(self) -> None:
         """Keep the cursor on its row wherever that went; where the row is gone, on what took its place."""
-        if self.key not in self._positions:
+        if self.NEWEST_FIRST and not self._moved:
+            self.key = next(iter(self._positions), "")
+        elif self.key not in self._positions:
             previous = self.key
             here = [key for key, position in self._positions.items() if position >= self._position]
             self.key = here[0] if here else next(reversed(self._positions), "")

@@ -10,7 +10,7 @@ from textual.geometry import Size
 
 from kevtui.app import KevApp
 from kevtui.keymap import BINDINGS
-from kevtui.observe.snapshot import TrialState
+from kevtui.observe.snapshot import Event, Severity, TrialState
 from kevtui.screens import arrange as places
 from kevtui.widgets.panel import READING, Panel
 
@@ -103,6 +103,26 @@ async def test_a_digit_goes_to_the_panel_that_bears_it(number: int) -> None:
         await it.pilot.press(str(number))
         assert isinstance(it.app.focused, Panel)
         assert it.app.focused.NAME.startswith(f"{number} ")
+
+
+async def test_what_just_happened_is_in_sight_also_after_the_terminal_was_small() -> None:
+    night = samples.night()
+    async with shown(night) as it:
+        newest = Event(Severity.INFO, "the newest of all", samples.NOW)
+        await it.arrives(replace(night, events=(*night.events, newest)))
+        for size in ((160, 50), (80, 24), (160, 50)):
+            await it.pilot.resize_terminal(*size)
+            await it.pilot.pause()
+            assert "the newest of all" in it.text(), size
+
+
+async def test_an_event_under_a_cursor_that_was_moved_stays_in_sight() -> None:
+    night = samples.night()
+    async with shown(night, (80, 24)) as it:
+        await it.pilot.press("6", "end")
+        assert it.screen.zoomed is None
+        await it.arrives(replace(night, events=(*night.events, Event(Severity.INFO, "the newest", samples.NOW))))
+        assert "session night-7 opened" in it.text()
 
 
 async def test_tab_goes_round_all_panels_and_back() -> None:
