@@ -106,7 +106,9 @@ def _flat(area: Region, contents: Mapping[str, int], log: bool) -> dict[str, Reg
     if contents.get(ATTENTION):
         order.insert(1, Need(ATTENTION, 1, min(3, contents[ATTENTION])))
     if contents.get(READOUT):
-        order.append(Need(READOUT, 3, contents[READOUT] + rule))
+        # Trials may be many: some of the arms stay in sight whatever they take.
+        wanted = contents[READOUT] + rule
+        order.append(Need(READOUT, max(3, min(wanted, area.height // 4)), wanted))
     others = [READS, LEASES, VERDICTS] if area.height >= TALL else [READS]
     order += [Need(name, 2, contents[name] + rule) for name in others if contents.get(name)]
     if contents.get(EVENTS):

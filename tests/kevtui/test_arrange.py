@@ -47,6 +47,13 @@ def test_the_phone_has_the_panels_that_matter_without_boxes() -> None:
     assert {places.ATTENTION, places.MONEY, places.STUDIES, places.READOUT, places.EVENTS} < set(regions)
 
 
+def test_many_trials_leave_some_arms_of_the_read_out_in_sight_on_the_phone() -> None:
+    regions = arrange(Size(80, 24), EVERYTHING | {places.STUDIES: 200})
+    rule_and_candidates = 2
+    assert regions[places.READOUT].height - rule_and_candidates >= 3
+    assert regions[places.STUDIES].height > regions[places.READOUT].height
+
+
 def test_an_empty_panel_gives_its_place_away() -> None:
     full = arrange(Size(160, 50), EVERYTHING)
     without = arrange(Size(160, 50), EVERYTHING | {places.ATTENTION: 0, places.LEASES: 0})
