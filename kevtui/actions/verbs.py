@@ -32,10 +32,14 @@ class TargetKind(StrEnum):
 class Verb:
     name: str
     title: str
-    """As a heading: "Launch round"."""
+    """As a heading begins: "Open session"."""
     kind: TargetKind
     weight: Weight
     text: str
+
+    def heading(self, target: str | None) -> str:
+        """As a heading: `Launch r41`."""
+        return f"{self.title} {target}" if target else self.title
 
 
 _TABLE = (

@@ -70,9 +70,8 @@ def open_dialog(
         given += ["--name", answer.name] if answer.name else []
         screen.actions.agree(verb, str(shown["target"]), given)
 
-    heading = f"{VERBS[verb].title} {target}" if target else VERBS[verb].title
     danger = VERBS[verb].weight is not Weight.SAFE
-    dialog = ActionDialog(heading, propose, typing, danger=danger, ascii=screen.ink.ascii_only, report=report)
+    dialog = ActionDialog(VERBS[verb].heading(target), propose, typing, screen.ink, danger=danger, report=report)
     screen.app.push_screen(dialog, agreed)
 
 
@@ -126,8 +125,8 @@ def _ask_fields(screen: "WatchScreen", verb: str, target: str | None, typing: Ty
             options += ["--reason", values[0]]
         open_dialog(screen, verb, name, options, typing)
 
-    heading = f"{VERBS[verb].title} {target}" if target else VERBS[verb].title
-    screen.app.push_screen(FieldsScreen(heading, FIELDS[verb], ascii=screen.ink.ascii_only), filled)
+    fields = FieldsScreen(VERBS[verb].heading(target), FIELDS[verb], ascii=screen.ink.ascii_only)
+    screen.app.push_screen(fields, filled)
 
 
 # -------------------------------------------------------------------------------------------------------- control

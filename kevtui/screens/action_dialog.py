@@ -23,6 +23,8 @@ from kev.text import visible
 from kevtui.deliberate import Typing
 from kevtui.glyphs import to_ascii
 from kevtui.screens.action_text import body, confirm_words
+from kevtui.widgets.ink import Ink
+from kevtui.widgets.line import Role
 
 BESIDE_BODY = 8
 """Lines of the dialog that are not its body: the frame, the name, and up to four of remarks and keys."""
@@ -94,17 +96,17 @@ class ActionDialog(ModalScreen[Agreed | None]):
         title: str,
         propose: Callable[[], Awaitable[dict[str, Any]]],
         typing: Typing,
+        ink: Ink,
         *,
         danger: bool,
-        ascii: bool = False,  # noqa: A002
         report: dict[str, Any] | None = None,
     ) -> None:
-        classes = [*(["ascii"] if ascii else []), *(["danger"] if danger else [])]
+        classes = [*(["ascii"] if ink.ascii_only else []), *(["danger"] if danger else [])]
         super().__init__(classes=" ".join(classes))
         self._title_text = title
         self._propose = propose
         self._typing = typing
-        self._ascii = ascii
+        self._ink = ink
         self._report = report
         self._painted_at = float("inf")
         self._named = False
@@ -131,6 +133,7 @@ class ActionDialog(ModalScreen[Agreed | None]):
     def on_resize(self) -> None:
         # However long the checklist is, the keys under it stay in sight.
         self.query_one(VerticalScroll).styles.max_height = max(1, self.size.height - BESIDE_BODY)
+        self.call_after_refresh(self._show_keys)
 
     def action_look_again(self) -> None:
         """Check everything anew."""
@@ -156,17 +159,20 @@ class ActionDialog(ModalScreen[Agreed | None]):
 
     def _note_painted(self) -> None:
         # Only now is it known whether the body has room.
-        self.query_one(Cancel).update(self._keys())
+        self._show_keys()
         self._painted_at = monotonic()
 
     def _repaint(self) -> None:
         self.query_one("#act-body", Static).update(self._body())
+        self._show_keys()
+
+    def _show_keys(self) -> None:
         self.query_one(Cancel).update(self._keys())
 
     def _body(self) -> Text:
         if self._report is None:
-            return Text(CHECKING, style="dim")
-        return body(self._report, ascii_only=self._ascii)
+            return Text(CHECKING, style=self._ink.styles[Role.DIM])
+        return body(self._report, self._ink)
 
     def _keys(self) -> Text:
         text = Text()
@@ -195,11 +201,11 @@ class ActionDialog(ModalScreen[Agreed | None]):
         return str((self._report or {}).get("type_to_confirm") or "")
 
     def _safe(self, text: str) -> str:
-        return to_ascii(visible(text)) if self._ascii else visible(text)
+        return to_ascii(visible(text)) if self._ink.ascii_only else visible(text)
 
     def _say(self, remark: str) -> None:
         self._remark = remark
-        self.query_one(Cancel).update(self._keys())
+        self._show_keys()
 
     # --------------------------------------------------------------------------------------------------------- keys
 
