@@ -1,6 +1,5 @@
 """A model is trained, killed, gone on with, scored, calibrated, served and read again: all of it real, and small."""
 
-import importlib.util
 import json
 import os
 import signal
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from endpoints import served
+from file_module import load_module
 
 from kev.clock import SystemClock
 from kev.data.draw import Draw
@@ -44,12 +44,7 @@ def load(path: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("demo_train", ROOT / "scripts" / "demo_train.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["demo_train"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_module(ROOT / "scripts" / "demo_train.py")
 
 
 @pytest.fixture(scope="module")

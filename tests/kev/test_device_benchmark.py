@@ -1,12 +1,11 @@
 """The device benchmark runs in little on any machine, and a machine without a GPU is no failure."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from file_module import load_module
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft", reason="the train extra is not installed")
@@ -16,12 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("device_benchmark", ROOT / "benchmarks" / "device.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["device_benchmark"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_module(ROOT / "benchmarks" / "device.py")
 
 
 def test_in_little_every_check_runs_and_passes(

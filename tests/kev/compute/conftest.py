@@ -1,10 +1,8 @@
 """An emulator with the contract app deployed, and the product's own way to it."""
 
 import asyncio
-import importlib.util
 import os
 import shutil
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from file_module import load_module
 
 pytest.importorskip("modal", reason="compute is tested with the real client")
 
@@ -31,12 +30,7 @@ END_S = 60.0
 
 def load_app() -> ModuleType:
     """A fresh copy of the contract app: its objects remember the server they ran on."""
-    spec = importlib.util.spec_from_file_location(APP_FILE.stem, APP_FILE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[APP_FILE.stem] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_module(APP_FILE)
 
 
 @pytest.fixture(autouse=True)

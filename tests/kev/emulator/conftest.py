@@ -1,7 +1,6 @@
 """An emulator, a client of it, and the app of the tests deployed to it, all in this process."""
 
 import asyncio
-import importlib.util
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from file_module import load_module
 
 modal = pytest.importorskip("modal", reason="the emulator is tested with the client it emulates for")
 
@@ -24,14 +24,9 @@ QUICK = Timings(interrupt_after=0.3, kill_after=0.6, stop_grace=1.0, keep_warm=1
 """Delays that a test can wait for."""
 
 
-def load_app(path: Path = APP_FILE) -> ModuleType:
+def load_app() -> ModuleType:
     """A fresh copy of the app's module: its objects remember the server they were deployed to."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_module(APP_FILE)
 
 
 @dataclass

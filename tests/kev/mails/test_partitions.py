@@ -1,12 +1,12 @@
 """Mails become a frozen suite: the same bytes from the same archive, and near-copies never in two partitions."""
 
-import importlib.util
 import random
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from file_module import load_module
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up_mails import mail, many, package, text
@@ -23,11 +23,7 @@ REPOSITORY = Path(__file__).parents[3]
 
 
 def load_script() -> Any:
-    spec = importlib.util.spec_from_file_location("build_spam_suite", REPOSITORY / "scripts" / "build_spam_suite.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(REPOSITORY / "scripts" / "build_spam_suite.py")
 
 
 @pytest.fixture

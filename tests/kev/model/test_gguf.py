@@ -1,6 +1,5 @@
 """A GGUF file becomes a base: a made-up one of a few kilobytes, in the layout of the real one, quantised as that is."""
 
-import importlib.util
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import torch
 import transformers
 from asking import STATE, TEAM
 from comparing import contents
+from file_module import load_module
 from tokenizers import pre_tokenizers
 
 from kev import files
@@ -164,11 +164,7 @@ def test_a_cut_file_is_one_line_and_leaves_nothing(source: Path, tmp_path: Path,
 
 @pytest.fixture
 def script() -> Any:
-    spec = importlib.util.spec_from_file_location("get_smollm2", REPOSITORY / "scripts" / "get_smollm2.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(REPOSITORY / "scripts" / "get_smollm2.py")
 
 
 def wheel_of(path: Path, member: str, source: Path) -> Path:
