@@ -20,10 +20,6 @@ ROOT = EVALS.parent
 CONFIG = {"base": "linear", "base_revision": "0" * 40, "score_records": 60}
 
 
-class Killed(BaseException):
-    """What a signal looks like from inside: nothing that handles failures may see it as one."""
-
-
 @dataclass
 class LinearTrialScorer(LinearScorer):
     """The linear model as a trial's checkpoint."""

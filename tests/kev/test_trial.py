@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from killed import Killed
 from linear_scorer import EncodedText
-from linear_trial import CONFIG, ROOT, Killed, LinearTrialScorer, job, load, open_linear, tools, train_linear
+from linear_trial import CONFIG, ROOT, LinearTrialScorer, job, load, open_linear, tools, train_linear
 
 from kev.errors import KevError, Refused
 from kev.evaluators import EVALUATOR_FILES, evaluator_hashes, is_evaluator_file

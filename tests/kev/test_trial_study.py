@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linear_trial import CONFIG, Killed, job, load, study, tools, train_linear, write_plan
+from killed import Killed
+from linear_trial import CONFIG, job, load, study, tools, train_linear, write_plan
 
 from kev import files
 from kev.errors import DamagedFile, LockHeld, NotFound, Refused

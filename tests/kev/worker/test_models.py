@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("torch", reason="models are what is trained here")
 
+from killed import Killed
+
 from kev.errors import NotFound, UsageError
 from kev.model.tiny_base import make_tiny_base
 from kev.records.base import read_record
@@ -28,10 +30,6 @@ from kev.worker.trials import run_trial
 from .conftest import FULL, Bench
 
 WEIGHTS = "checkpoint/model.safetensors"
-
-
-class Killed(BaseException):
-    """What the end of a container looks like from inside: nothing that handles failures sees it."""
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from killed import Killed
 from small_suite import write_suites
 
 from kev.baseline import read_records
@@ -20,10 +21,6 @@ from kev.worker.training import TrainingRun, find_trainer
 from kev.worker.training_files import ResumePoints, Snapshots, train_log
 
 from .conftest import CONFIG, FULL
-
-
-class Killed(BaseException):
-    """What a container meets when it is killed: nothing catches it."""
 
 
 def run_in(directory: Path, config: dict[str, Any], *, stop_after: int | None = None, attempt: int = 1) -> list[str]:

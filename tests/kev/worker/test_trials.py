@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from killed import Killed
 
 from kev.errors import KevError, Refused
 from kev.records.base import read_record
@@ -19,10 +20,6 @@ from kev.worker.orders import LeaseEvidence, TrialOrder
 from kev.worker.trials import run_trial
 
 from .conftest import CONFIG, FULL, Bench
-
-
-class Killed(BaseException):
-    """What a container meets when it is killed."""
 
 
 def run(bench: Bench, order: TrialOrder | None = None) -> dict[str, Any]:
