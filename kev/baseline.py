@@ -7,7 +7,6 @@ read, says in the report that it is a baseline, and never replaces a read.
 """
 
 import argparse
-import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,12 @@ from typing import Any
 from kev import files
 from kev.data.record import DataRecord, check_record
 from kev.errors import DamagedFile, KevError, Refused
-from kev.linear import LinearModel, fit, softmax
+from kev.linear import LinearModel, fit
 from kev.metrics import rows_from_json
-from kev.predictor import Predictor
+from kev.predictors.distribution import answer_of_logits
+from kev.predictors.prediction import Prediction
 from kev.procedure.reading_tests import check_test_read, relative_to_here
+from kev.reads.rows import rows_of
 from kev.report import build_report
 from kev.suite import Suite, open_suite
 from kev.text import visible
@@ -26,35 +27,10 @@ from kev.text import visible
 RUN = "baseline (linear, no language model)"
 
 
-def answer(model: Predictor, record: DataRecord) -> list[dict[str, Any]]:
+def answer(model: LinearModel, record: DataRecord) -> list[dict[str, Any]]:
     """The rows of one record, one for each question, as rows.json holds them."""
-    meta, rows = record.meta, []
-    for name, question in record.questions.items():
-        logits = model.logits(record, question)
-        p = softmax(logits)
-        rows.append(
-            {
-                "id": meta.id,
-                "group": meta.group_id,
-                "question": name,
-                "source": meta.source,
-                "task": question.src,
-                "type": question.type,
-                "variant": meta.variant,
-                "keys": question.keys,
-                "label": question.label_index,
-                "control_id": meta.control_id,
-                "pair_id": meta.pair_id,
-                "sibling": meta.sibling,
-                "parent": meta.parent_id,
-                "p": p,
-                "raw_probability_sum": math.fsum(p),
-                "zero_count": p.count(0.0),
-                "logits": logits,
-                "inference_temperature": 1.0,
-            }
-        )
-    return rows
+    answers = {name: answer_of_logits(model.logits(record, asked)) for name, asked in record.questions.items()}
+    return rows_of(record, Prediction(answers, temperature=1.0))
 
 
 def read_records(suite: Suite, split: str, *, allow_test: bool = False) -> list[DataRecord]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kev.data.record import DataRecord, Question
+from kev.data.record import Asked, DataRecord
 from kev.data.render import render
+from kev.predictors.prediction import Request
 
 Floats = NDArray[np.float64]
 
@@ -47,9 +48,9 @@ class LinearModel:
     weights: Floats
     priors: dict[tuple[str, int], Counter[int]]
 
-    def logits(self, record: DataRecord, question: Question) -> list[float]:
-        """One logit for each option of `question`, in the order of its keys."""
-        features = option_features(render(record.state), question, self.priors)
+    def logits(self, shown: DataRecord | Request, question: Asked) -> list[float]:
+        """One logit for each option of a question about what is shown, in the order of its keys."""
+        features = option_features(render(shown.state), question, self.priors)
         # Row by row, so that options of equal features get equal logits to the last bit.
         return [float((row * self.weights).sum()) for row in features]
 
@@ -69,7 +70,7 @@ def fit(records: Iterable[DataRecord]) -> LinearModel:
     return LinearModel(_fit_weights(examples), priors)
 
 
-def option_features(state: str, question: Question, priors: dict[tuple[str, int], Counter[int]]) -> Floats:
+def option_features(state: str, question: Asked, priors: dict[tuple[str, int], Counter[int]]) -> Floats:
     """(options, FEATURES): what is known of each option without understanding anything."""
     seen = words(state) | words(render(question.instructions))
     text, numbers = state.casefold(), [float(n[:MAX_DIGITS]) for n in NUMBER.findall(state)]
@@ -113,7 +114,7 @@ def softmax(logits: Sequence[float]) -> list[float]:
     return [weight / total for weight in weights]
 
 
-def _kind(question: Question) -> tuple[str, int]:
+def _kind(question: Asked) -> tuple[str, int]:
     return question.type, len(question.keys)
 
 

@@ -3,9 +3,8 @@
 container   what a container gives to its work: volumes, threads, sources, the id of its call
 orders      what a launcher asks a container to do
 trials      one trial from its lease to its result
-models      a model's training, scoring and reads: kev.trial and kev.reads do them
+models      training, scoring and reads of checkpoints: kev.trial and kev.reads do them
 training    the seam to `synthetic`, methods of training that need no accelerator: for rehearsals
-scoring     a synthetic checkpoint's answers to a partition: predictions, rows, report
 blends      checkpoints between two others
 mirrors     copies of checkpoints in another place
 reads       a benchmark job, and the one read of a locked test

@@ -11,11 +11,10 @@ from kev.errors import NotFound, Refused, UsageError
 from kev.reads.records import select_partition
 from kev.suite import open_suite
 from kev.worker.container import Container
-from kev.worker.models import is_model, read_model
+from kev.worker.models import read_checkpoint
 from kev.worker.orders import UNGATED, LockedOrder
-from kev.worker.scoring import partition_of, score
 from kev.worker.sources import check_sources
-from kev.worker.training import CHECKPOINT, load_checkpoint
+from kev.worker.training import CHECKPOINT
 
 LOCKED = "locked"
 SUMMARISED = ("clean", "tasks", "paired_flip", "variants", "permutation", "coverage")
@@ -116,10 +115,8 @@ def _read(
     label: str, path: str, container: Container, out: Path, checkpoint: Path, show: Callable[[str], None]
 ) -> dict[str, Any]:
     suite = open_suite(container.root / path)
-    if is_model(checkpoint):
-        selection = select_partition(suite, "test", allow_test=True)
-        report = read_model(checkpoint, selection, out / label, show, name=container.shown(checkpoint), temperature=1.0)
-    else:
-        predictor, _ = load_checkpoint(checkpoint)
-        report = score(predictor, partition_of(suite, "test", allow_test=True), out / label, show)
+    selection = select_partition(suite, "test", allow_test=True)
+    report = read_checkpoint(
+        checkpoint, selection, out / label, show, name=container.shown(checkpoint), temperature=1.0
+    )
     return {"suite": path, "suite_sha256": suite.sha256, **{name: report[name] for name in SUMMARISED}}

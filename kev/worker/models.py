@@ -1,21 +1,28 @@
-"""Models in a container: kev.trial and kev.reads do the work, and what a container owes comes in from outside."""
+"""Checkpoints in a container: kev.trial and kev.reads do the work, and what a container owes comes in from outside."""
 
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kev import files
+from kev.baseline import read_records
 from kev.checkpoint import HEAD, read_head
+from kev.clock import Clock
+from kev.data.record import DataRecord
 from kev.errors import KevError, UsageError
 from kev.reads.attempt import Options, read
 from kev.reads.records import Selection
 from kev.records.plan import TrialConfig
-from kev.trial.job import Train, TrialJob, carry_out, records_to_train
+from kev.trial.job import Tools, Train, TrialJob, carry_out, records_to_train
 from kev.trial.tools import torch_tools
 from kev.worker.manifest import write_manifest, write_with_manifest
+from kev.worker.training import CHECKPOINT, TRAINING_METRICS, load_checkpoint
+
+if TYPE_CHECKING:
+    from kev.predictors.checkpoint import CheckpointScorer
 
 
 def is_model(checkpoint: Path) -> bool:
@@ -49,16 +56,28 @@ def train_and_score(
     return carry_out(job, records, found, tools, resume=resume)
 
 
+def rehearse(
+    job: TrialJob, found: dict[str, Any], check: Callable[[], None], say: Callable[[str], None], *, clock: Clock,
+    train: Train | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Train `job` by a synthetic method, unless that is done, and score it as a model is scored. Returns the result,
+    which says that it is synthetic."""
+
+    def train_once(config: TrialConfig, records: Sequence[DataRecord], directory: Path, **settings: Any) -> None:
+        # carry_out asks for the head of a model, which a synthetic checkpoint has not.
+        if train is not None and not (directory / CHECKPOINT / TRAINING_METRICS).exists():
+            train(config, records, directory, **settings)
+
+    tools = Tools(train_once, load_checkpoint, clock=clock, say=say, complete=_completing(check))
+    return carry_out(job, read_records(job.suite, "train"), found, tools, resume=True)
+
+
 def measure(
     job: TrialJob, found: dict[str, Any], check: Callable[[], None], say: Callable[[str], None]
 ) -> dict[str, Any]:
     """Score `job.checkpoint`, which is there, as a trial is scored. Returns the result. Raises what reading raises."""
-    from kev.model.layout import ADAPTER
-
     assert job.checkpoint is not None
-    if (job.checkpoint / ADAPTER).is_file():
-        head = read_head(job.checkpoint)
-        fetch_base(head.base, head.get("base_revision"), say)
+    _fetch_base_of(job.checkpoint, say)
     return carry_out(job, [], found, torch_tools(say=say, complete=_completing(check)), resume=False)
 
 
@@ -96,29 +115,42 @@ def train_on_cards(cards: int, job: TrialJob, check: Callable[[], None], device:
     return train
 
 
-def read_model(
+def read_checkpoint(
     checkpoint: Path, selection: Selection, out: Path, say: Callable[[str], None], *,
     name: str, options: Options | None = None, temperature: float | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Read `selection` with a model's checkpoint into `out`, and return the report. Raises as `kev.reads.attempt.read`.
+    """Read `selection` with a checkpoint into `out`, and return the report. Raises as `kev.reads.attempt.read`.
 
     `name` is what the report calls the checkpoint: where the volume is mounted differs from container to container.
     `temperature` replaces that of the checkpoint; 1 is raw.
     """
-    from kev.model.layout import ADAPTER
-    from kev.predictors.checkpoint import CheckpointScorer
     from kev.predictors.local import LocalPredictor
 
-    if (checkpoint / ADAPTER).is_file():
-        head = read_head(checkpoint)
-        fetch_base(head.base, head.get("base_revision"), say)
-    scorer = CheckpointScorer(
-        str(checkpoint), manifest=selection.manifest, device=best_device(), temperature=temperature
+    scorer = (
+        _open_model(checkpoint, selection, say, temperature) if is_model(checkpoint) else load_checkpoint(checkpoint)
     )
     scorer.run = name
     report = read(LocalPredictor(scorer), selection, out, say, options=options)
     write_manifest(out)
     return report
+
+
+def _open_model(
+    checkpoint: Path, selection: Selection, say: Callable[[str], None], temperature: float | None
+) -> "CheckpointScorer":
+    from kev.predictors.checkpoint import CheckpointScorer
+
+    _fetch_base_of(checkpoint, say)
+    return CheckpointScorer(str(checkpoint), manifest=selection.manifest, device=best_device(), temperature=temperature)
+
+
+def _fetch_base_of(checkpoint: Path, say: Callable[[str], None]) -> None:
+    """Bring what an adapter is put on; other checkpoints are complete."""
+    from kev.model.layout import ADAPTER
+
+    if (checkpoint / ADAPTER).is_file():
+        head = read_head(checkpoint)
+        fetch_base(head.base, head.get("base_revision"), say)
 
 
 def fetch_base(base: str, revision: str | None, say: Callable[[str], None]) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from kev import files
-from kev.errors import DamagedFile, KevError, NotFound, Refused, UsageError
+from kev.errors import DamagedFile, KevError, NotFound, Refused
+from kev.reads.assembly import FAILURE
 from kev.reads.attempt import Options
 from kev.reads.records import Selection, select_file, select_partition
 from kev.suite import open_suite
@@ -13,14 +14,16 @@ from kev.text import shorten, visible
 from kev.worker.container import Container
 from kev.worker.flags import ReadOptions, parse_flags
 from kev.worker.manifest import MANIFEST
-from kev.worker.models import is_model, read_model
+from kev.worker.models import read_checkpoint
 from kev.worker.orders import BenchmarkOrder
-from kev.worker.scoring import Partition, Progress, partition_of, partition_of_file, score
 from kev.worker.sources import check_sources
-from kev.worker.training import load_checkpoint
 
 BENCH = "bench"
 CALLS = ".calls"
+NOTHING_COVERED = dict.fromkeys(
+    ("requested_records", "requested_questions", "evaluated_records", "evaluated_questions", "rejected_records",
+     "truncated_records"), 0,
+)  # fmt: skip
 
 
 def run_benchmark(order: BenchmarkOrder, container: Container, show: Callable[[str], None]) -> dict[str, Any]:
@@ -44,11 +47,10 @@ def run_benchmark(order: BenchmarkOrder, container: Container, show: Callable[[s
     if container.call_id is not None:
         files.write_atomic(_maker(out), files.dump_json({"call": container.call_id}))
         container.runs.commit()
-    progress = Progress()
     try:
-        report = _read(order, container, out, progress, show)
+        report = _read(order, container, out, show)
     except Exception as error:
-        return _fail(order, container, out, progress, error, show)
+        return _fail(order, container, out, error, show)
     container.runs.commit()
     show(f"saved /runs/{BENCH}/{order.name}")
     return _answer(order, report)
@@ -78,22 +80,12 @@ def _answered(order: BenchmarkOrder, out: Path) -> dict[str, Any] | None:
     return None
 
 
-def _read(
-    order: BenchmarkOrder, container: Container, out: Path, progress: Progress, show: Callable[[str], None]
-) -> dict[str, Any]:
+def _read(order: BenchmarkOrder, container: Container, out: Path, show: Callable[[str], None]) -> dict[str, Any]:
     options = parse_flags(order.flags)
     checkpoint = container.place(order.run)
-    if is_model(checkpoint):
-        asked = Options(date_facts=options.date_facts, rotations=options.rotations)
-        selection = _selection(order, container, options)
-        return read_model(checkpoint, selection, out, show, name=container.shown(checkpoint), options=asked)
-    if options.rotations != 1 or options.date_facts:
-        raise UsageError("--rotations and --date_facts are of models, and this is a synthetic checkpoint")
-    predictor, config = load_checkpoint(checkpoint)
-    partition = _partition(order, container, options)
-    extra: dict[str, Any] = {"run": order.run, "calibration_applied": False}
-    extra |= {"synthetic": True} if config.get("synthetic") else {}
-    return score(predictor, partition, out, show, extra=extra, progress=progress)
+    asked = Options(date_facts=options.date_facts, rotations=options.rotations)
+    selection = _selection(order, container, options)
+    return read_checkpoint(checkpoint, selection, out, show, name=container.shown(checkpoint), options=asked)
 
 
 def _selection(order: BenchmarkOrder, container: Container, options: ReadOptions) -> Selection:
@@ -103,26 +95,13 @@ def _selection(order: BenchmarkOrder, container: Container, options: ReadOptions
     return select_partition(suite, options.split, allow_test=options.allow_test)
 
 
-def _partition(order: BenchmarkOrder, container: Container, options: ReadOptions) -> Partition:
-    if order.suite.endswith(".jsonl"):
-        return partition_of_file(container.root / order.suite)
-    suite = open_suite(container.root / order.suite)
-    return partition_of(suite, options.split, allow_test=options.allow_test)
-
-
 def _fail(
-    order: BenchmarkOrder, container: Container, out: Path, progress: Progress, error: Exception,
-    show: Callable[[str], None],
-) -> dict[str, Any]:  # fmt: skip
+    order: BenchmarkOrder, container: Container, out: Path, error: Exception, show: Callable[[str], None]
+) -> dict[str, Any]:
     kind, message = type(error).__name__, shorten(visible(str(error)), 500)
-    failure = {
-        "error_type": kind,
-        "error": message,
-        "record_id": progress.record_id,
-        "coverage": progress.coverage([], 0),
-    }
-    if not (out / "failure.json").exists():  # a model's read says more about itself
-        files.write_atomic(out / "failure.json", files.dump_json(failure))
+    if not (out / FAILURE).exists():  # it failed before anything was asked; a read that began says more about itself
+        failure = {"error_type": kind, "error": message, "record_id": None, "coverage": NOTHING_COVERED}
+        files.write_atomic(out / FAILURE, files.dump_json(failure))
     container.runs.commit()
     show(
         f"Error: {order.name}: {kind}: {message}" if isinstance(error, KevError) else f"Error: {order.name}: {error!r}"

@@ -8,15 +8,11 @@ from kev.errors import NotFound, Refused
 from kev.evaluators import is_evaluator_file
 from kev.suite import open_suite
 from kev.trial.job import TrialJob
-from kev.worker import models, results
+from kev.worker import models
 from kev.worker.container import Container
 from kev.worker.orders import RescoreOrder
 from kev.worker.sources import check_sources, describe, differing, source_hashes
-from kev.worker.training import CHECKPOINT, load_checkpoint
-
-EVALUATION = ("kev/baseline.py", "kev/worker/scoring.py", "kev/worker/results.py")
-"""Sources that only a synthetic checkpoint's numbers depend on, beside the evaluator files: where one of them changed,
-a trial is not scored again."""
+from kev.worker.training import CHECKPOINT
 
 
 def run_rescore(order: RescoreOrder, container: Container, show: Callable[[str], None]) -> dict[str, Any]:
@@ -36,18 +32,12 @@ def run_rescore(order: RescoreOrder, container: Container, show: Callable[[str],
     suite = open_suite(container.root / order.suite)
     provenance = _resumed_provenance(order, container, suite.sha256)
     transfer = open_suite(container.root / order.transfer) if order.transfer else None
-    began = container.clock.monotonic()
+    job = TrialJob(directory, provenance["config"], suite, transfer, container.root)
     try:
         if models.is_model(directory / CHECKPOINT):
-            job = TrialJob(directory, provenance["config"], suite, transfer, container.root)
             result = models.train_and_score(job, provenance, lambda: None, show, resume=True)
-            return _answer(order, result)
-        predictor, config = load_checkpoint(directory / CHECKPOINT)
-        scored = results.score_trial(predictor, directory, suite, transfer, show)
-        files.write_atomic(directory / "provenance.json", files.dump_json(provenance))
-        seconds = container.clock.monotonic() - began
-        synthetic = bool(config.get("synthetic"))
-        result = results.write_result(directory, scored, provenance, seconds, synthetic=synthetic)
+        else:
+            result = models.rehearse(job, provenance, lambda: None, show, clock=container.clock)
     finally:
         container.runs.commit()
     return _answer(order, result)
@@ -67,7 +57,7 @@ def _resumed_provenance(order: RescoreOrder, container: Container, suite_sha256:
         raise Refused(f"{trial}: was trained on another suite than {order.suite}")
     hashes = source_hashes(container.root)
     changed = differing(provenance["source_hashes"], hashes)
-    evaluation = [path for path in changed if path.startswith(EVALUATION) or is_evaluator_file(path)]
+    evaluation = [path for path in changed if is_evaluator_file(path)]
     if evaluation:
         raise Refused(f"{trial}: cannot be scored again, what evaluates it has changed: {describe(evaluation)}")
     return provenance | {

@@ -21,9 +21,10 @@ from kev.records.plan import TrialConfig, snapshot_steps
 from kev.records.resume import ResumePoint
 from kev.records.snapshot import TrainingSnapshot
 from kev.records.step_metrics import StepMetrics
-from kev.worker.synthetic_checkpoint import MODEL, model_bytes, priors_of, read_model
+from kev.worker.synthetic_checkpoint import MODEL, model_bytes, priors_of
 from kev.worker.synthetic_optimizer import MAX_GRAD_NORM, Example, State, adamw, mean_loss
 from kev.worker.synthetic_schedule import Schedule
+from kev.worker.synthetic_scorer import SyntheticScorer
 from kev.worker.training_files import ResumePoints, Snapshots, append_step, step_name
 
 if TYPE_CHECKING:
@@ -38,16 +39,14 @@ RESUME_SECONDS = 3600.0
 class SyntheticTrainer:
     """Trains the synthetic objective, spending at least `pace` seconds on each step."""
 
-    synthetic = True
-
     def __init__(self, pace: float) -> None:
         self._pace = pace
 
     def train(self, run: "TrainingRun") -> None:
         _Training(run, self._pace).run_to_end()
 
-    def load(self, checkpoint: "Path") -> LinearModel:
-        return read_model(checkpoint / MODEL)
+    def load(self, checkpoint: "Path") -> SyntheticScorer:
+        return SyntheticScorer(checkpoint)
 
 
 class _Training:

@@ -6,15 +6,17 @@ A method writes the checkpoint and everything beside it; the trial around it hol
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kev.clock import Clock
 from kev.data.record import DataRecord
 from kev.errors import UsageError
-from kev.predictor import Predictor
 from kev.records.plan import TrialConfig
 from kev.suite import Suite
 from kev.worker import synthetic
+
+if TYPE_CHECKING:
+    from kev.worker.synthetic_scorer import SyntheticScorer
 
 CHECKPOINT = "checkpoint"
 TRAINING_CONFIG = "training_config.json"
@@ -45,14 +47,11 @@ class TrainingRun:
 class Trainer(Protocol):
     """A method of training."""
 
-    synthetic: bool
-    """Whether its results only look like those of a model."""
-
     def train(self, run: TrainingRun) -> None:
         """Write the checkpoint of `run`, from its last resume point if there is one; `training_metrics.json` last."""
         ...
 
-    def load(self, checkpoint: Path) -> Predictor:
+    def load(self, checkpoint: Path) -> "SyntheticScorer":
         """The checkpoint in a directory that `train` wrote. Raises NotFound or DamagedFile."""
         ...
 
@@ -64,7 +63,7 @@ def find_trainer(base: str) -> Trainer:
     raise UsageError(f"base {base}: is none of {synthetic.NAMES}; kev.trial trains models")
 
 
-def load_checkpoint(checkpoint: Path) -> tuple[Predictor, dict[str, Any]]:
-    """A checkpoint and its training configuration. Raises NotFound, DamagedFile, or UsageError as `find_trainer`."""
+def load_checkpoint(checkpoint: Path) -> "SyntheticScorer":
+    """A checkpoint that a synthetic method wrote. Raises NotFound, DamagedFile, or UsageError as `find_trainer`."""
     config = synthetic.read_training_config(checkpoint / TRAINING_CONFIG)
-    return find_trainer(str(config["args"].get("base"))).load(checkpoint), config
+    return find_trainer(str(config["args"].get("base"))).load(checkpoint)

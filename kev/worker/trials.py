@@ -1,28 +1,28 @@
 """One trial in its container: sources, lease, training, scoring, result; and what is left when any of it fails."""
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kev import files
-from kev.baseline import read_records
 from kev.compute.leases import Claims, LeaseRefused
+from kev.data.record import DataRecord
 from kev.errors import KevError, NotFound, Refused
 from kev.records.plan import TrialConfig
 from kev.suite import Suite, open_suite
 from kev.text import shorten, visible
 from kev.trial.job import TrialJob
-from kev.worker import models, results, synthetic
+from kev.worker import models, synthetic
 from kev.worker.committer import Committer
 from kev.worker.container import Container
 from kev.worker.lease import HeartbeatThread, hold_lease
 from kev.worker.orders import TrialOrder
 from kev.worker.provenance import continued_provenance, new_provenance
 from kev.worker.sources import check_sources
-from kev.worker.training import CHECKPOINT, TRAINING_METRICS, Trainer, TrainingRun, find_trainer
+from kev.worker.training import CHECKPOINT, TrainingRun, find_trainer
 from kev.worker.training_files import train_log
 
 MAX_ERROR = 2000
@@ -121,10 +121,12 @@ class _Trial:
         provenance = self._write_provenance(suite, synthetic.is_synthetic(config.base))
         what = "continuing" if continued else f"config={files.dump_json_line(order.config).decode().strip()}"
         self.show(f"[{order.label}] {order.gpu or 'cpu'} torch {provenance['torch']} {what}")
+        job = TrialJob(self.directory, order.config, suite, transfer, self.container.root)
         if synthetic.is_synthetic(config.base):
-            result = self._rehearse(config, suite, transfer, provenance)
+            result = models.rehearse(
+                job, provenance, self.lease.check, self.show, clock=self.container.clock, train=self._rehearse
+            )
         else:
-            job = TrialJob(self.directory, order.config, suite, transfer, self.container.root)
             result = models.train_and_score(
                 job, provenance, self.lease.check, self.show, resume=continued, cards=order.cards
             )
@@ -144,30 +146,18 @@ class _Trial:
         job = TrialJob(self.directory, self.order.config, suite, transfer, self.container.root, checkpoint)
         return self._answer(models.measure(job, provenance, self.lease.check, self.show))
 
-    def _rehearse(
-        self, config: TrialConfig, suite: Suite, transfer: Suite | None, provenance: dict[str, Any]
-    ) -> dict[str, Any]:
-        began = self.container.clock.monotonic()
-        trainer = find_trainer(config.base)
-        if not (self.directory / CHECKPOINT / TRAINING_METRICS).exists():
-            self._train(trainer, config, suite)
-        predictor = trainer.load(self.directory / CHECKPOINT)
-        scored = results.score_trial(predictor, self.directory, suite, transfer, self.show)
-        self.lease.check()
-        seconds = self.container.clock.monotonic() - began
-        return results.write_result(self.directory, scored, provenance, seconds, synthetic=trainer.synthetic)
-
-    def _train(self, trainer: Trainer, config: TrialConfig, suite: Suite) -> None:
-        trainer.train(
+    def _rehearse(self, config: TrialConfig, records: Sequence[DataRecord], directory: Path, **_: object) -> None:
+        """Training as `kev.train.run_training` does it, by the synthetic method that the base names."""
+        find_trainer(config.base).train(
             TrainingRun(
                 config=config,
-                suite=suite,
-                records=read_records(suite, "train"),
-                directory=self.directory,
+                records=list(records),
+                suite=open_suite(self.container.root / self.order.suite),
+                directory=directory,
                 shown=f"/runs/{self.order.directory}",
                 attempt=self.order.attempt,
                 clock=self.container.clock,
-                say=train_log(self.directory / "train.log", self.show),
+                say=train_log(directory / "train.log", self.show),
                 check=self.lease.check,
             )
         )
