@@ -7,7 +7,7 @@ read the text for. It fits in a second, needs no accelerator, and is the same on
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,14 +104,6 @@ def words(text: str) -> set[str]:
 def overlap(option: set[str], seen: set[str]) -> float:
     """The share of an option's words that were seen; 0 for an option without words."""
     return len(option & seen) / len(option) if option else 0.0
-
-
-def softmax(logits: Sequence[float]) -> list[float]:
-    """The probabilities that `logits` stand for."""
-    highest = max(logits)
-    weights = [math.exp(logit - highest) for logit in logits]
-    total = math.fsum(weights)
-    return [weight / total for weight in weights]
 
 
 def _kind(question: Asked) -> tuple[str, int]:

@@ -6,7 +6,7 @@ A method writes the checkpoint and everything beside it; the trial around it hol
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kev.clock import Clock
 from kev.data.record import DataRecord
@@ -17,6 +17,7 @@ from kev.worker import synthetic
 
 if TYPE_CHECKING:
     from kev.worker.synthetic_scorer import SyntheticScorer
+    from kev.worker.synthetic_training import SyntheticTrainer
 
 CHECKPOINT = "checkpoint"
 TRAINING_CONFIG = "training_config.json"
@@ -44,19 +45,7 @@ class TrainingRun:
     """Called at every step; raises where the attempt may not go on."""
 
 
-class Trainer(Protocol):
-    """A method of training."""
-
-    def train(self, run: TrainingRun) -> None:
-        """Write the checkpoint of `run`, from its last resume point if there is one; `training_metrics.json` last."""
-        ...
-
-    def load(self, checkpoint: Path) -> "SyntheticScorer":
-        """The checkpoint in a directory that `train` wrote. Raises NotFound or DamagedFile."""
-        ...
-
-
-def find_trainer(base: str) -> Trainer:
+def find_trainer(base: str) -> "SyntheticTrainer":
     """The method that trains the synthetic `base`. Raises UsageError for any other."""
     if synthetic.is_synthetic(base):
         return synthetic.find(base)

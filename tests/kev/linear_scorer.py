@@ -44,7 +44,7 @@ class LinearScorer:
         return [[self._logits(each.request, asked) for asked in each.request.questions.values()] for each in encoded]
 
     def _logits(self, request: Request, asked: Asked) -> list[float]:
-        logits = self.model.logits(request, asked)  # type: ignore[arg-type]  # it reads the state and the options only
+        logits = self.model.logits(request, asked)
         return [each / self.temperature for each in logits]
 
     def count_tokens(self, text: str) -> int:

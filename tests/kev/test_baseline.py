@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from kev.baseline import answer, main, read, read_records
 from kev.data.record import DataRecord, Question
 from kev.errors import Refused
-from kev.linear import FEATURES, LinearModel, fit, option_features, overlap, softmax, words
+from kev.linear import FEATURES, LinearModel, fit, option_features, overlap, words
 from kev.metrics import measure, rows_from_json, scored
+from kev.predictors.distribution import answer_of_logits
 from kev.records.report import Report
 from kev.records.rows import read_rows
 from kev.suite import open_suite
@@ -71,7 +72,7 @@ def test_the_fit_is_at_the_least_loss_of_its_examples() -> None:
 
     def loss(weights: Any) -> float:
         moved = LinearModel(weights, model.priors)
-        found = [softmax(moved.logits(r, q))[q.label_index] for r in records for q in r.questions.values()]
+        found = [answer_of_logits(moved.logits(r, q)).p[q.label_index] for r in records for q in r.questions.values()]
         return float(-np.mean(np.log(found)))
 
     here = loss(model.weights)
@@ -129,7 +130,7 @@ def test_any_text_has_finite_features(state: str, names: list[str]) -> None:
 
 @given(st.lists(st.floats(-700, 700), min_size=1, max_size=9))
 def test_probabilities_sum_to_one(logits: list[float]) -> None:
-    assert sum(softmax(logits)) == pytest.approx(1.0)
+    assert sum(answer_of_logits(logits).p) == pytest.approx(1.0)
 
 
 def test_the_share_of_words_is_of_the_option() -> None:
