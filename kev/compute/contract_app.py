@@ -75,6 +75,11 @@ def long_text(payload: dict[str, Any]) -> dict[str, Any]:
     return {"text": "x" * int(payload["length"])}
 
 
+@app.function(image=modal.Image.debian_slim().workdir("/kev-contract"))
+def tell_place(_payload: dict[str, Any]) -> dict[str, Any]:
+    return {"place": str(Path.cwd())}
+
+
 @app.function()
 def not_json(_payload: dict[str, Any]) -> Any:
     return {"set": [b"bytes"]}
