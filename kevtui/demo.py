@@ -7,23 +7,16 @@ input is what ends it, so it ends however the viewer ends; and its own warden en
 import argparse
 import json
 import os
-import select
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final
 
-from kev.errors import KevError, UsageError
+from kev.errors import KevError
 from kevtui import exit_codes
+from kevtui.attended import Attended, folder, print_lines
 from kevtui.headless.output import Output, complain
-from kevtui.session_command import dashboard, no_screen, open_observer
-
-if TYPE_CHECKING:
-    from kevtui.observe.target import Target
+from kevtui.session_command import dashboard, no_screen
 
 ROUND: Final = "r40"
 FIRST_FILES_S: Final = 90.0
@@ -42,7 +35,8 @@ def demo(arguments: argparse.Namespace) -> int:
     output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
     why = no_screen(output)
     complain("preparing: an emulator, a registered round, a session of simulated money")
-    with _folder(arguments.root) as root, Player(root, fast=arguments.fast, temporary=arguments.root is None) as player:
+    root = folder(arguments.root, prefix="kev-demo-", what="demo")
+    with Player(root, fast=arguments.fast, temporary=arguments.root is None) as player:
         # The actions of the dashboard must meet the emulator, and not a provider that this environment names.
         os.environ.update(player.await_environment())
         from kevtui.observe.target import resolve
@@ -52,82 +46,32 @@ def demo(arguments: argparse.Namespace) -> int:
         target = resolve(ROUND, root=work, cwd=work)
         if why:
             complain(f"{why}: printing changes until there is a candidate")
-            return _lines(target, arguments, output, player)
+            print_lines(target, arguments, output, player.is_over)
+            if player.confirm is None:
+                return exit_codes.NOTHING
+            output.write(f"what a person would do next: {player.confirm}\n")
+            return exit_codes.FINE
         status = dashboard(target, arguments)
     if arguments.root is not None:
         complain(f"{root} is kept; `kevtui session {ROUND} --root {root / 'work'}` shows it again")
     return status
 
 
-def _lines(target: "Target", arguments: argparse.Namespace, output: Output, player: "Player") -> int:
-    from kev.clock import SystemClock
-    from kevtui.headless.plain import follow
-
-    observer = open_observer(target, arguments)
-    try:
-        follow(observer, output, SystemClock(), over=player.is_over)
-    finally:
-        observer.close()
-    if player.confirm is None:
-        return exit_codes.NOTHING
-    output.write(f"what a person would do next: {player.confirm}\n")
-    return exit_codes.FINE
-
-
-@contextmanager
-def _folder(root: Path | None) -> Iterator[Path]:
-    """The folder of the demo: `root`, which is kept, or a temporary one, which is removed by who plays there."""
-    if root is None:
-        try:
-            yield Path(tempfile.mkdtemp(prefix="kev-demo-")).resolve()
-        except OSError as error:
-            raise KevError(f"no temporary folder can be made: {error.strerror}; name a new one with --root") from None
-        return
-    try:
-        if any(root.iterdir()):
-            raise UsageError(f"{root} is not empty; name a new folder, so that nothing mixes with the demo")
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise UsageError(f"{root}: {error.strerror}; name a new or empty folder") from None
-    yield root.resolve()
-
-
-class Player:
-    """The process that plays the demo in `root`; ended by the end of the `with` block."""
+class Player(Attended):
+    """The process that plays the demo in `root`."""
 
     def __init__(self, root: Path, *, fast: bool, temporary: bool) -> None:
-        command = [sys.executable, "-m", "kev.demo", str(root), "--attended"]
-        command += ["--fast"] if fast else []
-        command += ["--temporary"] if temporary else []
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            # Ctrl-C is for the viewer; the player then sees its input close.
-            start_new_session=True,
-        )
-        self._unread = b""
+        options = [*(["--fast"] if fast else []), *(["--temporary"] if temporary else [])]
+        super().__init__("kev.demo", [str(root), *options], "demo", leave_s=LEAVE_S)
         self._environment: dict[str, str] = {}
         self.confirm: str | None = None
         """The command that decides the stage, once there is something to decide."""
         self._over = False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            self._process.communicate(timeout=LEAVE_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()  # its warden does the rest
-            self._process.communicate()
-
     def is_over(self, timeout_s: float = 0.0) -> bool:
         """Whether a person is wanted now, waiting up to `timeout_s` for it. Raises KevError if the demo broke off."""
         if not self._over:
-            self._read(timeout_s)
+            self._take(timeout_s)
         return self._over
 
     def await_environment(self) -> dict[str, str]:
@@ -136,20 +80,11 @@ class Player:
         while not self._environment and not self._over:
             if time.monotonic() > until:
                 raise KevError(f"the demo did not begin within {FIRST_FILES_S:.0f} s; try again later")
-            self._read(0.1)
+            self._take(0.1)
         return self._environment
 
-    def _read(self, timeout_s: float) -> None:
-        output, errors = self._process.stdout, self._process.stderr
-        assert output is not None and errors is not None
-        if not select.select([output], [], [], timeout_s)[0]:
-            return
-        piece = os.read(output.fileno(), 65_536)
-        if not piece:
-            last = errors.read().decode(errors="replace").strip().splitlines() or ["no reason given"]
-            raise KevError(f"the demo broke off: {last[-1]}")
-        *lines, self._unread = (self._unread + piece).split(b"\n")
-        for line in lines:
+    def _take(self, timeout_s: float) -> None:
+        for line in self.read(timeout_s):
             said = json.loads(line)
             if said["phase"] == "environment":
                 self._environment = json.loads(said["text"])

@@ -1,29 +1,18 @@
-"""`kevtui demo --sample`: a sample session grows in a process of its own while the dashboard, or the lines, watch it.
-
-The viewer is never in the process that it watches. Closing the writer's input is what ends it, so it ends however the
-viewer ends, and takes the temporary folder with it.
-"""
+"""`kevtui demo --sample`: a sample session grows in a process of its own while the screen, or the lines, watch it."""
 
 import argparse
 import os
-import select
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final
 
 from kev import files
-from kev.errors import KevError, UsageError
+from kev.errors import KevError
 from kevtui import exit_codes
+from kevtui.attended import Attended, folder, print_lines
 from kevtui.headless.output import Output, complain
-from kevtui.session_command import dashboard, no_screen, open_observer
-
-if TYPE_CHECKING:
-    from kevtui.observe.target import Target
+from kevtui.session_command import dashboard, no_screen
 
 SECONDS: Final = {"screen": 3.0, "lines": 1.0, "fast": 0.22}
 """Real seconds per second of the story, which lasts some 50: a person wants to look around, a script to go on."""
@@ -31,100 +20,53 @@ SECONDS: Final = {"screen": 3.0, "lines": 1.0, "fast": 0.22}
 FIRST_FILES_S: Final = 20.0
 """More than a loaded machine needs until the sample session has registered its round."""
 
+LEAVE_S: Final = 5.0
+
 
 def demo(arguments: argparse.Namespace) -> int:
     """Play and watch the sample session; the exit status."""
     output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
     why = no_screen(output)
     stretch = SECONDS["fast" if arguments.fast else "lines" if why else "screen"]
-    with _folder(arguments.root) as root, Writer(root, stretch, temporary=arguments.root is None) as writer:
-        writer.await_first_files(root / "runs" / "sample-state.json")
-        from kevtui.observe.target import resolve
-
-        arguments.leases = root / "volumes" / "kev-leases"
-        arguments.poll = False
-        # It is made up: no engine stands behind it that could be asked for anything.
-        arguments.read_only = True
-        target = resolve("r7", root=root, cwd=root)
-        if not why:
-            return dashboard(target, arguments)
-        complain(f"{why}: printing changes until the sample session is over")
-        return _lines(target, arguments, output, writer)
-
-
-def _lines(target: "Target", arguments: argparse.Namespace, output: Output, writer: "Writer") -> int:
-    from kev.clock import SystemClock
-    from kevtui.headless.plain import follow
-
-    observer = open_observer(target, arguments)
+    root = folder(arguments.root, prefix="kevtui-sample-", what="sample")
     try:
-        follow(observer, output, SystemClock(), over=writer.is_over)
+        with Writer(root, stretch, temporary=arguments.root is None) as writer:
+            writer.await_first_files(root / "runs" / "sample-state.json")
+            return _watch(root, arguments, output, writer, why)
     finally:
-        observer.close()
+        if arguments.root is None:
+            files.remove_tree(root)
+
+
+def _watch(root: Path, arguments: argparse.Namespace, output: Output, writer: "Writer", why: str) -> int:
+    """The dashboard; or, where `why` says that there can be none, the lines."""
+    from kevtui.observe.target import resolve
+
+    arguments.leases = root / "volumes" / "kev-leases"
+    arguments.poll = False
+    # It is made up: no engine stands behind it that could be asked for anything.
+    arguments.read_only = True
+    target = resolve("r7", root=root, cwd=root)
+    if not why:
+        return dashboard(target, arguments)
+    complain(f"{why}: printing changes until the sample session is over")
+    print_lines(target, arguments, output, writer.is_over)
     return exit_codes.FINE
 
 
-@contextmanager
-def _folder(root: Path | None) -> Iterator[Path]:
-    """The folder that the sample session grows in: `root`, which is kept, or a temporary one, which is not."""
-    if root is None:
-        try:
-            temporary = Path(tempfile.mkdtemp(prefix="kevtui-sample-"))
-        except OSError as error:
-            raise KevError(f"no temporary folder can be made: {error.strerror}; name a new one with --root") from None
-        try:
-            yield temporary
-        finally:
-            files.remove_tree(temporary)
-        return
-    try:
-        if any(root.iterdir()):
-            raise UsageError(f"{root} is not empty; name a new folder, so that nothing mixes with the sample")
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise UsageError(f"{root}: {error.strerror}; name a new or empty folder") from None
-    yield root.absolute()
-
-
-class Writer:
-    """The process that plays the sample session into `root`; ended by the end of the `with` block."""
+class Writer(Attended):
+    """The process that plays the sample session into `root`."""
 
     def __init__(self, root: Path, stretch: float, *, temporary: bool) -> None:
-        command = [sys.executable, "-m", "kevtui.sample", str(root), "--stretch", str(stretch), "--attended"]
-        self._process = subprocess.Popen(
-            command + (["--temporary"] if temporary else []),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            # Ctrl-C is for the viewer; the writer then sees its input close.
-            start_new_session=True,
-        )
-        self._last_word = b""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            self._process.communicate(timeout=5.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
+        options = [str(root), "--stretch", str(stretch), *(["--temporary"] if temporary else [])]
+        super().__init__("kevtui.sample", options, "sample session", leave_s=LEAVE_S)
+        self._over = False
 
     def is_over(self, timeout_s: float = 0.0) -> bool:
         """Whether the session is over, waiting up to `timeout_s` for it. Raises KevError if it broke off."""
-        output, errors = self._process.stdout, self._process.stderr
-        if output is None or errors is None or self._last_word:
-            return True
-        readable, _, _ = select.select([output], [], [], timeout_s)
-        if not readable:
-            return False
-        self._last_word = output.readline().strip()
-        if self._last_word != b"over":
-            last = errors.read().decode(errors="replace").strip().splitlines() or ["no reason given"]
-            raise KevError(f"the sample session broke off: {last[-1]}")
-        return True
+        if not self._over:
+            self._over = b"over" in self.read(timeout_s)
+        return self._over
 
     def await_first_files(self, state: Path) -> None:
         """Return once `state` is there. Raises KevError if the session does not begin."""

@@ -4,10 +4,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from kevtui.actions.verbs import VERBS, Verb, Weight
+from kevtui.actions.verbs import Weight
 
 ID_DIGITS = 10
 
@@ -52,12 +52,6 @@ class Proposal:
     after: str = ""
     """What it changes, in words, for the journal."""
     environment: tuple[tuple[str, str], ...] = ()
-    look: tuple[str, ...] = ()
-    """What may be run to know more, and changes nothing."""
-
-    @property
-    def kind(self) -> Verb:
-        return VERBS[self.verb]
 
     @property
     def id(self) -> str:
@@ -115,7 +109,6 @@ class Wish:
     weights: bool = False
     name_above_usd: float = 20.0
     """From this bound on the target's name must be typed."""
-    options: dict[str, str] = field(default_factory=dict)
 
 
 def place_of(verb: str, target: str) -> str:

@@ -1,7 +1,6 @@
 """Actions on one piece of work: resume a trial, pull a study or a read, cancel, mirror a study's checkpoints."""
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from kev.errors import KevError, NotFound, UsageError
 from kev.ledger.units import Unit, trial_id
@@ -14,9 +13,6 @@ from kevtui.actions.rounds import MONEY
 from kevtui.actions.truth import Truth, guarded, known
 from kevtui.actions.verbs import VERBS, Weight
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 def propose_resume(truth: Truth, wish: Wish) -> Proposal:
     unit = _unit(truth, wish)
@@ -26,7 +22,7 @@ def propose_resume(truth: Truth, wish: Wish) -> Proposal:
     beyond = left == 0
     bound = unit.order.attempt_usd * max(1, left)
     checks = [
-        *guarded("it was cut off and does not run", lambda: _continuable(unit)),
+        *_continuable(unit),
         Check("it has an attempt left", not beyond or wish.beyond_bound,
               f"{len(unit.counted)} of {unit.order.attempts} used" + (
                   "" if not beyond or wish.beyond_bound else "; one more is beyond what it was admitted for")),
@@ -105,7 +101,6 @@ def propose_cancel(truth: Truth, wish: Wish) -> Proposal:
         target=f"{order.name}/{order.label}" if order.kind == "trial" else unit.id,
         root=str(truth.root),
         command=("-m", "kev.rounds", "cancel", *truth.options(loaded), "--unit", unit.id, "--reason", reason, "--yes"),
-        look=("-m", "kev.rounds", "cancel", *truth.options(loaded), "--unit", unit.id, "--dry-run"),
         state=_state(unit),
         weight=VERBS["cancel"].weight,
         checks=(Check("it is not over", not unit.settled, f"it is {unit.outcome}" if unit.settled else ""),),
@@ -176,9 +171,8 @@ def _named(wish: Wish, what: str) -> str:
 
 def _continuable(unit: Unit) -> list[Check]:
     text = "it was cut off and does not run"
-    look: Callable[[], None] = lambda: check_continuable(unit)  # noqa: E731
     try:
-        look()
+        check_continuable(unit)
     except KevError as error:
         return [Check(text, False, str(error))]
     return [Check(text, True, unit.current.outcome or "" if unit.current else "")]

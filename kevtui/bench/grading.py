@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kev.errors import DamagedFile, NotFound
+from kev.files import as_finite
 from kev.text import shorten
 from kevtui.bench.snapshot import Evaluation
 from kevtui.observe.log_tail import LogTail, Tail
@@ -52,9 +53,7 @@ class GradingWatch:
             if type(number) is not int:
                 continue
             if kind == "accepted":
-                elapsed = facts.get("elapsed")
-                known = float(elapsed) if isinstance(elapsed, int | float) else None
-                self._waiting[number] = shorten(str(facts.get("said", "")), 300), known
+                self._waiting[number] = shorten(str(facts.get("said", "")), 300), as_finite(facts.get("elapsed"))
             elif kind == "graded":
                 self._waiting.pop(number, None)
 

@@ -5,12 +5,12 @@ cannot be read is missing, never guessed.
 """
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kev import files
 from kev.text import shorten
 from kevtui.bench.snapshot import JournalEntry
 
@@ -98,10 +98,10 @@ def merge(entries: Sequence[JournalEntry], lines: Iterable[dict[str, Any]]) -> t
         merged[place] = replace(
             entry,
             at=entry.at or _word(line.get("timestamp")),
-            duration_s=_finite(line.get("duration_s")) if entry.duration_s is None else entry.duration_s,
+            duration_s=files.as_finite(line.get("duration_s")) if entry.duration_s is None else entry.duration_s,
             succeeded=succeeded if entry.succeeded is None else entry.succeeded,
-            score=_finite(line.get("score")) if entry.score is None else entry.score,
-            improvement=_finite(line.get("improvement")) if entry.improvement is None else entry.improvement,
+            score=files.as_finite(line.get("score")) if entry.score is None else entry.score,
+            improvement=files.as_finite(line.get("improvement")) if entry.improvement is None else entry.improvement,
             train_type=entry.train_type or _word(line.get("train_type")),
             failure_type=_word(line.get("failure_type")),
         )
@@ -115,17 +115,7 @@ def _seconds(text: str) -> float | None:
 
 def _number(text: str) -> float | None:
     found = _NUMBER.search(text.replace("−", "-").replace("＋", "+"))
-    return _finite(float(found[0])) if found else None
-
-
-def _finite(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
+    return files.as_finite(float(found[0])) if found else None
 
 
 def _word(value: object) -> str:

@@ -6,7 +6,7 @@ from kevtui import format as figures
 from kevtui.bench import words
 from kevtui.bench.snapshot import BenchSnapshot, Comparison, Run, RunRow, RunState
 from kevtui.headless.output import Output
-from kevtui.headless.paint import Paint, Row
+from kevtui.headless.paint import Paint, Row, as_text
 from kevtui.headless.styled import Text
 from kevtui.plotting import plot
 
@@ -19,12 +19,8 @@ _STYLES = {
 
 
 def render(snapshot: BenchSnapshot, output: Output) -> str:
-    """Everything known, as text for `output`: with colours and folded for a terminal, plain and whole elsewhere."""
-    paint = Paint(output.ascii_only, output.width)
-    if output.width is None:
-        return "".join([f"{line.plain.rstrip()}\n" for line in lines(snapshot, paint)])
-    folded = (piece for line in lines(snapshot, paint) for piece in line.folded(output.width))
-    return "".join([f"{line.escaped() if output.styled else line.plain}\n" for line in folded])
+    """Everything known, as text for `output`."""
+    return as_text(lines(snapshot, Paint(output.ascii_only, output.width)), output)
 
 
 def lines(snapshot: BenchSnapshot, paint: Paint) -> Iterator[Text]:

@@ -191,14 +191,10 @@ def _read_final(path: Path) -> Final:
     return Final(
         str(value.get("verdict") or "none"),
         number if type(number) is int else None,
-        _figure(value.get("score")),
-        _figure(value.get("baseline")),
+        files.as_finite(value.get("score")),
+        files.as_finite(value.get("baseline")),
         shorten("; ".join([*([str(value["error"])] if value.get("error") else []), *words]), 600),
     )
-
-
-def _figure(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _moment(seconds: float | None) -> datetime | None:

@@ -16,7 +16,7 @@ from kevtui import exit_codes
 from kevtui.doctor import machine, place, terminal
 from kevtui.doctor.check import Check, Outcome
 from kevtui.headless.output import Output
-from kevtui.headless.paint import Paint
+from kevtui.headless.paint import Paint, as_text
 from kevtui.headless.styled import Text
 from kevtui.settings import BadSettings, read_settings, settings_path
 
@@ -74,9 +74,7 @@ def as_table(checks: Sequence[Check], output: Output) -> str:
     counted = {outcome: sum(check.outcome is outcome for check in checks) for outcome in Outcome}
     total = ", ".join(f"{number} {outcome}" for outcome, number in counted.items())
     lines += [Text(), paint.text(total)]
-    if output.width is not None:
-        lines = [piece for line in lines for piece in line.folded(output.width)]
-    return "".join(f"{line.escaped() if output.styled else line.plain.rstrip()}\n" for line in lines)
+    return as_text(lines, output)
 
 
 def as_json(checks: Sequence[Check]) -> str:

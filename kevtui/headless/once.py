@@ -6,18 +6,14 @@ from kevtui import format as figures
 from kevtui.headless.facts import alerts_apart
 from kevtui.headless.once_results import readout, reads, verdicts
 from kevtui.headless.output import Output
-from kevtui.headless.paint import Paint, Row
+from kevtui.headless.paint import Paint, Row, as_text
 from kevtui.headless.styled import Text
 from kevtui.observe.snapshot import LeaseState, Money, Snapshot, Study, Trial, WatcherState
 
 
 def render(snapshot: Snapshot, output: Output) -> str:
-    """Everything known, as text for `output`: with colours and folded for a terminal, plain and whole elsewhere."""
-    paint = Paint(output.ascii_only, output.width)
-    if output.width is None:
-        return "".join([f"{line.plain.rstrip()}\n" for line in lines(snapshot, paint)])
-    folded = (piece for line in lines(snapshot, paint) for piece in line.folded(output.width))
-    return "".join([f"{line.escaped() if output.styled else line.plain}\n" for line in folded])
+    """Everything known, as text for `output`."""
+    return as_text(lines(snapshot, Paint(output.ascii_only, output.width)), output)
 
 
 def lines(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from kev.text import shorten, visible
 from kevtui import glyphs
+from kevtui.headless.output import Output
 from kevtui.headless.styled import Text
 
 Row = tuple[str | Text, ...]
@@ -79,6 +80,15 @@ class Paint:
         rights = [columns[index].startswith(">") for index in filled]
         for row in [names, *cells] if any(name.pieces for name in names) else cells:
             yield _aligned(row, widths, rights)
+
+
+def as_text(lines: Iterable[Text], output: Output) -> str:
+    """`lines` as text for `output`: with colours and folded for a terminal, plain and whole elsewhere."""
+    width = output.width
+    if width is None:
+        return "".join([f"{line.plain.rstrip()}\n" for line in lines])
+    folded = (piece for line in lines for piece in line.folded(width))
+    return "".join([f"{line.escaped() if output.styled else line.plain}\n" for line in folded])
 
 
 def _aligned(row: Sequence[Text], widths: Sequence[int], rights: Sequence[bool]) -> Text:

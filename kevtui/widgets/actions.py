@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
@@ -51,7 +51,6 @@ class OwnAction:
     """When the waiting ends, or when the row goes; monotonic seconds."""
     text: str = ""
     id: str = ""
-    timers: list[Any] = field(default_factory=list)
 
     @property
     def key(self) -> str:
