@@ -172,6 +172,19 @@ def test_what_is_graded_comes_from_the_store_and_goes_when_it_is_graded(place: P
     assert run is not None and words.evaluation(run.evaluation) == "nothing is being graded"
 
 
+def test_a_figure_beyond_every_float_is_missing_wherever_it_stands(place: Path, tmp_path: Path) -> None:
+    workspace(place, [])
+    huge = 10**400
+    store = tmp_path / ".grader" / "runs" / "arithmetic" / NAME / "store.jsonl"
+    store.parent.mkdir(parents=True)
+    facts = {"number": 1, "said": "output/v1", "elapsed": huge}
+    store.write_text(json.dumps({"number": 1, "kind": "accepted", "facts": facts}) + "\n")
+    (place / "reports" / "summary.jsonl").write_text(json.dumps({"iteration": 1, "score": huge}) + "\n")
+    run = run_in(place)
+    assert (run.evaluation.number, run.evaluation.accepted_s) == (1, None)
+    assert [entry.score for entry in run.journal.entries] == [None]
+
+
 def test_results_are_compared_by_agent_and_task(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     result(path, "a1", "sft", "arithmetic", 3.0)
