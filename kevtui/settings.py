@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from kev.errors import UsageError
+from kevtui.actions.verbs import NAME_ABOVE_USD
 from kevtui.keymap import BINDINGS, BadKeymap, Binding, remap
 
 KNOWN = ("theme", "ascii", "read_only", "undo_window_s", "name_above_usd", "keys")
 LARGEST = 1_000_000
 UNDO_WINDOW_S = 5.0
-NAME_ABOVE_USD = 20.0
 
 
 class BadSettings(UsageError):

@@ -12,18 +12,15 @@ from kev import files
 from kev.clock import Clock
 from kev.errors import KevError, LockHeld
 from kevtui.actions.accept import who
-from kevtui.actions.holder import Holder, holder_of, parse_holder, read_ask
-from kevtui.actions.proposal import place_of
-from kevtui.actions.requests import directory_of
+from kevtui.actions.holder import Holder, control_lock, holder_of, parse_holder, read_ask
 
 
 class Control:
     """This dashboard's hold on one session. Every method may wait for a disk: call them from a thread."""
 
     def __init__(self, runs: Path, session: str, clock: Clock) -> None:
-        base = directory_of(runs) / place_of("control", session)
-        self._lock = base.with_name(f"{base.name}.lock")
-        self._ask = base.with_name(f"{base.name}.ask.json")
+        self._lock = control_lock(runs, session)
+        self._ask = self._lock.with_suffix(".ask.json")
         self._clock = clock
         self._held = ExitStack()
         self.mine = False

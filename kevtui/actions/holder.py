@@ -8,7 +8,7 @@ from pathlib import Path
 from kev import files
 from kev.errors import DamagedFile, KevError, NotFound
 from kevtui.actions.proposal import place_of
-from kevtui.actions.requests import directory_of
+from kevtui.actions.requests import lock_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,15 @@ class Holder:
         return json.dumps({"who": self.who, "process": self.process, "since": round(self.since)})
 
 
+def control_lock(runs: Path, session: str) -> Path:
+    """What the dashboard in control of `session` holds."""
+    return lock_of(runs, place_of("control", session))
+
+
 def read_holder(runs: Path, session: str) -> Holder | None:
     """Who has control by the word of the lock's file, locking nothing; None where nobody ever had."""
     try:
-        data = files.read_bytes(directory_of(runs) / f"{place_of('control', session)}.lock", limit=4096)
+        data = files.read_bytes(control_lock(runs, session), limit=4096)
     except (NotFound, DamagedFile):
         return None
     return parse_holder(data.decode(errors="replace"))
@@ -42,7 +47,7 @@ def read_holder(runs: Path, session: str) -> Holder | None:
 
 def holder_in_control(runs: Path, session: str) -> Holder | None:
     """Who holds the lock at this moment; None where nobody does. Creates and changes nothing."""
-    return holder_of(directory_of(runs) / f"{place_of('control', session)}.lock")
+    return holder_of(control_lock(runs, session))
 
 
 def holder_of(lock: Path) -> Holder | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kevtui.actions.verbs import Weight
+from kevtui.actions.verbs import NAME_ABOVE_USD, Weight
 
 ID_DIGITS = 10
 
@@ -107,7 +107,7 @@ class Wish:
     hard: bool = False
     beyond_bound: bool = False
     weights: bool = False
-    name_above_usd: float = 20.0
+    name_above_usd: float = NAME_ABOVE_USD
     """From this bound on the target's name must be typed."""
 
 

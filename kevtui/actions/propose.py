@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kev.clock import Clock
 from kev.errors import UsageError
-from kevtui.actions import rounds, sessions, trials
+from kevtui.actions import reads, rounds, sessions, trials
 from kevtui.actions.proposal import Proposal, Wish
 from kevtui.actions.truth import Truth
 from kevtui.actions.verbs import VERBS, Weight
@@ -15,7 +15,7 @@ PROPOSE: dict[str, Callable[[Truth, Wish], Proposal]] = {
     "deploy": rounds.propose_deploy,
     "launch": rounds.propose_launch,
     "watch": rounds.propose_watch,
-    "reads": rounds.propose_reads,
+    "reads": reads.propose_reads,
     "readout": rounds.propose_readout,
     "resume": trials.propose_resume,
     "pull": trials.propose_pull,

@@ -19,8 +19,8 @@ from kev.errors import KevError, NotFound
 from kev.records.base import read_record
 from kev.records.request import ActionRequest, ActionResult, ActionRun
 from kev.text import shorten
+from kevtui.actions.alive import is_process
 from kevtui.actions.proposal import ID_DIGITS
-from kevtui.actions.truth import is_process
 
 DIRECTORY = ".actions"
 REQUEST = re.compile(rf"(?P<place>.+)-(?P<state>[0-9a-f]{{{ID_DIGITS}}})-(?P<number>[0-9]+)\.json")

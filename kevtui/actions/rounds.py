@@ -1,26 +1,18 @@
-"""Actions on a round: validate, deploy, launch, start the watcher, launch reads, read out."""
+"""Actions on a round: validate, deploy, launch, start the watcher, read out."""
 
 from decimal import Decimal
 
+from kev import files
 from kev.errors import KevError
-from kev.records.ledger import Order
 from kev.rounds.engine import DEFAULT_APP
-from kev.rounds.guards import candidate_of, confirmation_problems
-from kev.rounds.launch_reads import readable_arms
-from kev.rounds.problems import Severity
-from kev.rounds.read_orders import arm_reads, has_landed
-from kev.rounds.specs import LoadedSpec
+from kev.rounds.places import readout_path
 from kev.rounds.trial_orders import Provenance, Wanted, trial_orders
-from kev.rounds.validate import Validation, validate
 from kevtui import format as shown
+from kevtui.actions.checks import MONEY, SHOWN, registered_checks
+from kevtui.actions.orders import bound_of, by_study, cards_of, missing_of, states_of
 from kevtui.actions.proposal import Check, Proposal, Wish, digest_of
 from kevtui.actions.truth import Truth, guarded, known, round_name, spec_digest
 from kevtui.actions.verbs import VERBS
-
-SHOWN = 3
-"""Problems of a spec that a check names."""
-
-MONEY = "the money is known"
 
 
 def propose_validate(truth: Truth, wish: Wish) -> Proposal:
@@ -39,8 +31,6 @@ def propose_validate(truth: Truth, wish: Wish) -> Proposal:
 
 def propose_readout(truth: Truth, wish: Wish) -> Proposal:
     loaded = truth.round(wish.target or truth.only_round())
-    from kev.rounds.places import readout_path
-
     path = readout_path(loaded.spec, truth.root)
     rows = [f"{tag} {_has_rows(truth, tag)}" for tag in loaded.spec.reads]
     return Proposal(
@@ -93,8 +83,8 @@ def propose_launch(truth: Truth, wish: Wish) -> Proposal:
         wanted = trial_orders(loaded.spec, truth.root, Provenance())
     except KevError as error:
         trouble = str(error)
-    missing = known(lambda: _missing(truth, wanted)) if not trouble else []
-    bound = bound_of(missing)
+    missing = known(lambda: missing_of(truth, wanted)) if not trouble else []
+    bound = bound_of(order for _, order in missing)
     checks = [
         *registered_checks(loaded),
         Check("every study has a bound", trouble is None, trouble or ""),
@@ -103,9 +93,8 @@ def propose_launch(truth: Truth, wish: Wish) -> Proposal:
         *guarded(MONEY, lambda: truth.money_checks(bound)),
         Check("the deployed sources are these", None, "the launch compares them before anything starts"),
     ]
-    studies = [(study, each) for study, each in by_study(missing).items()]
     facts = [
-        *((study, _cards(orders)) for study, orders in studies),
+        *((study, cards_of(orders)) for study, orders in by_study(missing).items()),
         *known(lambda: truth.money_facts(bound)),
     ]
     nothing = bool(wanted) and not missing and not trouble
@@ -114,7 +103,7 @@ def propose_launch(truth: Truth, wish: Wish) -> Proposal:
         target=name,
         root=str(truth.root),
         command=("-m", "kev.rounds", "launch", *truth.options(loaded)),
-        state=digest_of([spec_digest(loaded), *_states(truth, wanted)]),
+        state=digest_of([spec_digest(loaded), *states_of(truth, wanted)]),
         weight=VERBS["launch"].weight,
         checks=tuple(checks),
         facts=tuple(facts),
@@ -164,134 +153,7 @@ def propose_watch(truth: Truth, wish: Wish) -> Proposal:
     )
 
 
-def propose_reads(truth: Truth, wish: Wish) -> Proposal:
-    """The reads of the round's arms, or of one stage for the candidate: a read of a test is made once."""
-    name, _, stage = (wish.target or truth.only_round()).partition("/")
-    loaded = truth.round(name)
-    arm = wish.arm
-    checks: list[Check] = []
-    wanted: list[Wanted] = []
-    trouble = None
-    try:
-        if stage:
-            arm = arm or candidate_of(loaded.spec, truth.root)
-            checks += stage_checks(loaded, stage, arm)
-        wanted = _unread(truth, loaded, [arm] if stage and arm else readable_arms(loaded, arm), stage or None)
-    except KevError as error:
-        trouble = str(error)
-    missing = known(lambda: _missing(truth, wanted)) if not trouble else []
-    bound = bound_of(missing)
-    once = [order.once for _, order in missing if order.once is not None]
-    checks = [
-        *registered_checks(loaded),
-        *checks,
-        Check("it is known what to read", trouble is None, trouble or ""),
-        *guarded("the session is not paused", lambda: [truth.not_paused()]),
-        *guarded(MONEY, lambda: truth.money_checks(bound) if missing else []),
-        Check("the deployed sources are these", None, "compared before anything starts"),
-    ]
-    options = ["--stage", stage] if stage else []
-    options += (["--arm", arm] if stage else ["--arms", arm]) if arm else []
-    who = arm or ""
-    return Proposal(
-        verb="reads",
-        target=f"{round_name(loaded)}/{stage}" if stage else round_name(loaded),
-        root=str(truth.root),
-        command=("-m", "kev.rounds", "launch-reads", *truth.options(loaded), *options),
-        state=digest_of([spec_digest(loaded), stage, who, *_states(truth, wanted)]),
-        weight=VERBS["reads"].weight,
-        checks=tuple(checks),
-        facts=(
-            ("reads", f"{len(missing)}, on {_cards([order for _, order in missing]) if missing else shown.MISSING}"),
-            *((("read once", f"{len(once)} of them: such a test can never be read again"),) if once else ()),
-            *known(lambda: truth.money_facts(bound)),
-        ),
-        lasting="a read that was begun is paid for; a test is read once, whatever comes of it",
-        typed=_typed_for_reads(wish, bound, bool(once or stage), who or name),
-        already="no read is missing that could be launched" if not missing and not trouble else "",
-        bound=str(bound),
-        before=f"{len(wanted) - len(missing)} of {len(wanted)} reads started",
-        after=f"{len(wanted)} of {len(wanted)} reads started",
-        **truth.record(),
-    )
-
-
-def _typed_for_reads(wish: Wish, bound: Decimal, once: bool, name: str) -> str:
-    return name if once or bound > Decimal(str(wish.name_above_usd)) else ""
-
-
-# ------------------------------------------------------------------------------------------------- shared by verbs
-
-
-def registered_checks(loaded: LoadedSpec) -> list[Check]:
-    """Whether a spec may be launched or watched, as the engine asks it."""
-
-    def look() -> list[Check]:
-        result: Validation = validate(loaded.path, loaded.root)
-        problems = result.of(Severity.PROBLEM)
-        named = "; ".join(str(problem) for problem in problems[:SHOWN])
-        more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
-        recorded = loaded.spec.archive
-        return [
-            Check("the spec has no problem", not problems, named + more),
-            Check("it is registered", result.registration is not None,
-                  "" if result.registration else "commit the spec with its section in the plan document"),
-            *([Check("it is no recorded round", False, f"recorded in {recorded}")] if recorded else []),
-        ]  # fmt: skip
-
-    return guarded("the spec can be checked", look)
-
-
-def stage_checks(loaded: LoadedSpec, stage: str, arm: str) -> list[Check]:
-    """Whether a stage may be read or decided, one check that lists every rule that forbids it."""
-
-    def look() -> list[Check]:
-        problems = confirmation_problems(loaded.spec, loaded.root, stage, arm)
-        if not problems:
-            return [Check(f"stage {stage} may be decided for {arm}", True)]
-        return [Check(f"stage {stage} may be decided for {arm}", False, problem) for problem in problems]
-
-    return guarded(f"stage {stage} may be decided for {arm}", look)
-
-
-def bound_of(missing: list[Wanted]) -> Decimal:
-    return sum((order.attempt_usd * order.attempts for _, order in missing), Decimal(0))
-
-
-def by_study(missing: list[Wanted]) -> dict[str, list[Order]]:
-    found: dict[str, list[Order]] = {}
-    for _, order in missing:
-        found.setdefault(order.name, []).append(order)
-    return found
-
-
-def _cards(orders: list[Order]) -> str:
-    first = orders[0]
-    bound = sum((order.attempt_usd * order.attempts for order in orders), Decimal(0))
-    tries = f", up to {first.attempts} attempts" if first.attempts > 1 else ""
-    gpus = ", ".join(dict.fromkeys(order.gpu or "no card" for order in orders))
-    return f"{len(orders)} × {gpus}, {shown.age(first.timeout)} each{tries}, {shown.money(bound)}"
-
-
-def _missing(truth: Truth, wanted: list[Wanted]) -> list[Wanted]:
-    known = truth.units.by_id
-    return [(name, order) for name, order in wanted if name not in known or not known[name].counted]
-
-
-def _states(truth: Truth, wanted: list[Wanted]) -> list[str]:
-    def look() -> list[tuple[str, str]]:
-        known = truth.units.by_id
-        return [
-            (name, f"{len(known[name].counted)} {known[name].outcome}" if name in known else "new")
-            for name, _ in wanted
-        ]
-
-    return [" ".join(each) for each in known(look)]
-
-
 def _names(truth: Truth, wanted: list[Wanted]) -> list[Check]:
-    from kev import files
-
     here = set(files.list_names(truth.runs))
     taken = [
         name for name in dict.fromkeys(order.name for _, order in wanted)
@@ -301,24 +163,8 @@ def _names(truth: Truth, wanted: list[Wanted]) -> list[Check]:
     return [Check("its names are unused", not taken, detail)]
 
 
-def _unread(truth: Truth, loaded: LoadedSpec, arms: list[str], stage: str | None) -> list[Wanted]:
-    found: dict[str, Wanted] = {}
-    for arm in arms:
-        for unit_id, order in arm_reads(
-            loaded.spec, truth.root, arm, Provenance(), stage=stage, parents=stage is not None
-        ):
-            place = f"{order.local}/decision" if order.kind == "locked" else order.local
-            if not has_landed(truth.root, place):
-                found.setdefault(unit_id, (unit_id, order))
-    return list(found.values())
-
-
 def _has_rows(truth: Truth, tag: str) -> str:
-    from kev import files
-
-    names = [name for name in files.list_names(truth.runs) if tag in name]
-    stamps = [f"{name}:{_stamp(truth, name)}" for name in names]
-    return ",".join(stamps)
+    return ",".join(f"{name}:{_stamp(truth, name)}" for name in files.list_names(truth.runs) if tag in name)
 
 
 def _stamp(truth: Truth, name: str) -> int:

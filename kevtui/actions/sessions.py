@@ -12,8 +12,8 @@ from kev.rounds.read_orders import has_landed, wanted_directories
 from kev.rounds.sides import candidate_side, parent_side
 from kev.rounds.specs import LoadedSpec
 from kevtui import format as shown
+from kevtui.actions.checks import stage_checks
 from kevtui.actions.proposal import Check, Proposal, Wish, digest_of
-from kevtui.actions.rounds import stage_checks
 from kevtui.actions.truth import Truth, guarded, known, round_name, spec_digest
 from kevtui.actions.verbs import VERBS
 from kevtui.observe.target import STATE_SUFFIX

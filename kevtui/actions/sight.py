@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from kev.clock import Clock
+from kevtui.actions.alive import is_process
 from kevtui.actions.holder import Holder, read_holder
 from kevtui.actions.requests import last_words, read_recent
-from kevtui.actions.truth import is_process
 
 RECENT_S = 120.0
 """A result stays in sight for this long."""

@@ -7,9 +7,9 @@ from kev.ledger.units import Unit, trial_id
 from kev.rounds.resume import check_continuable
 from kev.rounds.status import state_of
 from kevtui import format as shown
+from kevtui.actions.checks import MONEY
 from kevtui.actions.proposal import Check, Proposal, Wish, digest_of, place_of
 from kevtui.actions.requests import find_latest
-from kevtui.actions.rounds import MONEY
 from kevtui.actions.truth import Truth, guarded, known
 from kevtui.actions.verbs import VERBS, Weight
 

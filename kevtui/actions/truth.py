@@ -21,6 +21,7 @@ from kev.records.watcher import WatcherRecord
 from kev.rounds.specs import LoadedSpec, find_root, load_spec
 from kev.session import Session, read_session, session_name
 from kevtui import format as shown
+from kevtui.actions.alive import is_process
 from kevtui.actions.proposal import Check, digest_of
 from kevtui.observe.target import STATE_SUFFIX, resolve
 
@@ -230,14 +231,3 @@ def known(work: Callable[[], list[Known]]) -> list[Known]:
         return work()
     except KevError:
         return []
-
-
-def is_process(number: int) -> bool:
-    """Whether a process of that number is there, on this machine."""
-    try:
-        os.kill(number, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return number < 2**31
-    return True

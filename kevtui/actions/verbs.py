@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+NAME_ABOVE_USD: Final = 20.0
+"""From this bound on an action is confirmed by typing the name of its target, unless the settings say otherwise."""
+
 
 class Weight(StrEnum):
     """How much care an action asks for."""
