@@ -4,6 +4,7 @@ Both are appended, also by a continuation, which therefore writes steps again th
 its last resume point; readers take the later attempt's.
 """
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,9 +13,11 @@ from typing import Any
 
 from kev import files
 from kev.clock import Clock
+from kev.errors import DamagedFile, NotFound
 from kev.records.step_metrics import StepMetrics
 from kev.text import visible
 
+LINES = "train.log"
 LINE_EVERY = 10
 """Optimizer steps between two progress lines; readers of logs know the shape and the pace."""
 
@@ -34,12 +37,16 @@ class RunLog:
     _waiting: list[bytes] = field(default_factory=list)
     _flushed: float = 0.0
 
+    def begin(self, device: str, *, world: int, trained: int, threads: int) -> None:
+        """The first line of an attempt, by which attempts are counted; `trained` are the parameters that move."""
+        self.say(f"device={device} world={world} trainable params={trained / 1e6:.1f}M threads={threads}")
+
     def say(self, line: str) -> None:
         """A line for people, on standard output and in `train.log`."""
         if self.rank:
             return
         line = visible(line)
-        files.append(self.directory / "train.log", f"{line}\n".encode())
+        files.append(self.directory / LINES, f"{line}\n".encode())
         if self.echo:
             print(line, flush=True, file=sys.stdout)
 
@@ -69,6 +76,14 @@ class RunLog:
             files.append(self.directory / "metrics.jsonl", b"".join(self._waiting))
             self._waiting.clear()
         self._flushed = self.clock.monotonic()
+
+
+def attempts_in(directory: Path) -> int:
+    """How many attempts the log in `directory` tells of."""
+    try:
+        return len(re.findall(rb"^device=", files.read_bytes(directory / LINES), flags=re.MULTILINE))
+    except (NotFound, DamagedFile):
+        return 0
 
 
 @dataclass(slots=True)

@@ -55,6 +55,23 @@ class Counters:
     losses: list[float] = field(default_factory=list)
     threads: int = 1
 
+    def begin_attempt(self, logged: int, given: int | None) -> None:
+        """Number this attempt: as `given`, or after the `logged` ones and the one that a resume point is of."""
+        self.attempt = given or max(self.attempt if self.step else 0, logged) + 1
+
+    def add_step(
+        self, *, records: int, tokens: int, loss: float, grad_norm: float, seconds: float, elapsed: float, peak: int
+    ) -> None:
+        """Count an optimizer step; `elapsed` is that of the run, and `peak` the bytes of the device."""
+        self.step += 1
+        self.seen += records
+        self.tokens_seen += tokens
+        self.elapsed = elapsed
+        self.step_seconds.append(round(seconds, 6))
+        self.grad_norms.append(grad_norm)
+        self.losses.append(loss)
+        self.peak_mem = max(self.peak_mem, peak)
+
     def to_plain(self) -> dict[str, Any]:
         """A copy of the counters as plain values."""
         plain = {name: getattr(self, name) for name in self.__slots__}
@@ -159,6 +176,19 @@ class Restored:
     step: int
     counters: Counters
     notes: tuple[str, ...]
+
+
+def notes_of(restored: Restored | None, directory: Path, *, threads: int) -> list[str]:
+    """What should not be overlooked of a continuation from `directory` on so many threads."""
+    notes = [] if restored is None else list(restored.notes)
+    if restored is None or restored.point is None:
+        return [*notes, f"{directory}: no resume point was completed, so this attempt starts at step 0"]
+    if (before := restored.counters.threads) != threads:
+        notes.append(
+            f"the attempt before had {before} threads and this one has {threads}: "
+            "the weights will not be bit for bit those of an uninterrupted run"
+        )
+    return notes
 
 
 def restore(directory: Path, optimizer: Optimizer, arguments: Mapping[str, Any], parallel: Parallel) -> Restored | None:

@@ -1,7 +1,6 @@
 """A training from its configuration to its checkpoint."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,20 +8,19 @@ from typing import Any
 
 import torch
 
-from kev import files
 from kev.clock import Clock
 from kev.data.record import DataRecord
-from kev.errors import DamagedFile, KevError, NotFound, Refused
+from kev.errors import KevError, Refused
 from kev.records.plan import TrialConfig
 from kev.train.examples import Example, examples_of
-from kev.train.log import RunLog
+from kev.train.log import RunLog, attempts_in
 from kev.train.losses import MODIFIERS
 from kev.train.memory import MemoryEstimate, peak_rss_bytes
 from kev.train.optimizer import MAX_GRAD_NORM
 from kev.train.parallel import Parallel, join, leave
 from kev.train.points import list_snapshots
 from kev.train.report import TrainingReport
-from kev.train.resume import Counters, Restored, restore
+from kev.train.resume import Counters, Restored, notes_of, restore
 from kev.train.saving import finished_metrics, write_final
 from kev.train.settings import (
     TrainingOptions,
@@ -87,8 +85,7 @@ def _train(
     refuse_foreign_snapshots(out_dir / "snapshots", steps=run.steps, planned=run.snapshots)
     restored = restore(out_dir / "checkpoint" / "resume", run.optimizer, arguments, parallel) if resume else None
     counters = restored.counters if restored is not None else Counters()
-    attempts = max(counters.attempt if counters.step else 0, attempts_in(out_dir / "train.log"))
-    counters.attempt = options.attempt or attempts + 1
+    counters.begin_attempt(attempts_in(out_dir), options.attempt)
     log = RunLog(out_dir, clock, rank=parallel.rank, attempt=counters.attempt, echo=options.echo)
     parallel.wait()  # attempts are counted before any rank writes its first line
     with BackgroundWriter() as writer:
@@ -176,9 +173,11 @@ def _say_start(
 ) -> None:
     run, log = trainer.run, trainer.log
     kinds = Counter(ask.type for example in examples for ask in example.asks)
-    log.say(
-        f"device={run.parallel.device.type} world={run.parallel.world} "
-        f"trainable params={run.optimizer.trained_parameters / 1e6:.1f}M threads={threads}"
+    log.begin(
+        run.parallel.device.type,
+        world=run.parallel.world,
+        trained=run.optimizer.trained_parameters,
+        threads=threads,
     )
     if run.init_source is not None:
         log.say(f"delta: warm start from {run.init_source['init_from']}")
@@ -199,20 +198,13 @@ def _say_start(
 
 
 def _say_continuation(trainer: Trainer, restored: Restored | None, threads: int) -> None:
-    counters, directory = trainer.counters, trainer.resume_directory
-    for note in restored.notes if restored is not None else ():
+    for note in notes_of(restored, trainer.resume_directory, threads=threads):
         trainer.warn(note)
     if restored is None or restored.point is None:
-        trainer.warn(f"{directory}: no resume point was completed, so this attempt starts at step 0")
         return
-    if counters.threads != threads:
-        trainer.warn(
-            f"the attempt before had {counters.threads} threads and this one has {threads}: "
-            "the weights will not be bit for bit those of an uninterrupted run"
-        )
-    epoch, step = divmod(counters.step, trainer.run.steps_per_epoch)
+    epoch, step = divmod(restored.step, trainer.run.steps_per_epoch)
     trainer.log.say(
-        f"resumed from {restored.point.path}: step {counters.step}, epoch {epoch}, "
+        f"resumed from {restored.point.path}: step {restored.step}, epoch {epoch}, "
         f"micro-batch {step * trainer.run.config.accum}"
     )
 
@@ -262,14 +254,6 @@ def _norms(epoch: int, norms: list[float]) -> dict[str, Any]:
 
 def _snapshots(out_dir: Path) -> tuple[Path, ...]:
     return tuple(found.path / "checkpoint" for found in list_snapshots(out_dir / "snapshots").complete)
-
-
-def attempts_in(log: Path) -> int:
-    """How many attempts the log tells of."""
-    try:
-        return len(re.findall(rb"^device=", files.read_bytes(log), flags=re.MULTILINE))
-    except (NotFound, DamagedFile):
-        return 0
 
 
 def _refuse_too_large(needed: int, parallel: Parallel) -> None:

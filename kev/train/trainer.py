@@ -97,7 +97,18 @@ class Trainer:
         done = run.optimizer.step(rate)
         ended = self.clock.monotonic()
         counters.optimizer_seconds += ended - optimizer_started
-        self._count(plan, parts, loss=loss, tokens=int(tokens), norm=done.grad_norm, started=started, ended=ended)
+        counters.add_step(
+            records=plan.records,
+            tokens=int(tokens),
+            loss=loss,
+            grad_norm=done.grad_norm,
+            seconds=ended - started,
+            elapsed=ended - self._began,
+            peak=peak_device_bytes(run.parallel.device),
+        )
+        for part in parts:
+            for name, count in part.touched.items():
+                counters.touched[name] = counters.touched.get(name, 0) + count
         self._progress.add(loss, kl, anchor)
         self.log.record(
             {
@@ -122,30 +133,6 @@ class Trainer:
         if counters.step % LINE_EVERY == 0:
             pace = counters.elapsed / counters.seen
             self.log.say(self._progress.line(epoch=epoch, step=counters.step, steps=run.steps, seconds_per_record=pace))
-
-    def _count(
-        self,
-        plan: StepPlan,
-        parts: list[PassResult],
-        *,
-        loss: float,
-        tokens: int,
-        norm: float,
-        started: float,
-        ended: float,
-    ) -> None:
-        counters = self.counters
-        counters.step += 1
-        counters.seen += plan.records
-        counters.tokens_seen += tokens
-        counters.elapsed = ended - self._began
-        counters.step_seconds.append(round(ended - started, 6))
-        counters.grad_norms.append(norm)
-        counters.losses.append(loss)
-        counters.peak_mem = max(counters.peak_mem, peak_device_bytes(self.run.parallel.device))
-        for part in parts:
-            for name, count in part.touched.items():
-                counters.touched[name] = counters.touched.get(name, 0) + count
 
     def _stop_if_diverged(self, loss: float, norm: float) -> None:
         if math.isfinite(loss) and math.isfinite(norm):
