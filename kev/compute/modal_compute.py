@@ -30,6 +30,7 @@ from kev.compute.protocol import (
     PullProgress,
     PullReport,
 )
+from kev.compute.pull import pull
 from kev.compute.volumes import Volumes
 
 
@@ -111,7 +112,7 @@ class ModalCompute:
         self, volume: str, path: str, dest: Path, *, weights: bool = False,
         on_progress: Callable[[PullProgress], None] | None = None,
     ) -> PullReport:  # fmt: skip
-        return await self._volumes.pull(volume, path, dest, weights=weights, on_progress=on_progress)
+        return await pull(self._volumes, volume, path, dest, weights=weights, on_progress=on_progress)
 
     def log_stream(self, *, idle_s: float) -> AsyncGenerator[LogLine, None]:
         return self._logs.stream(idle_s=idle_s)

@@ -6,7 +6,7 @@ from kev.compute.assumptions.asking import assumes, end_of, expect, raised_by, r
 from kev.compute.client import load_modal
 from kev.compute.contract import DICT, VOLUME, Probe
 from kev.compute.protocol import Phase
-from kev.compute.volumes import sum_of
+from kev.compute.pull import sum_of
 
 
 async def write(probe: Probe, name: str, text: str) -> str:

@@ -17,7 +17,8 @@ from kev.compute.client import ModalClient
 from kev.compute.errors import Unavailable
 from kev.compute.lister import Directory, SharedLister
 from kev.compute.protocol import Entry, EntryKind, PullProgress
-from kev.compute.volumes import Volumes, is_weight, within
+from kev.compute.pull import is_weight, pull, within
+from kev.compute.volumes import Volumes
 from kev.errors import DamagedFile, KevError, NotFound, Refused
 
 from .conftest import Place
@@ -130,7 +131,7 @@ async def test_a_file_that_grew_since_it_was_listed_is_listed_again(place: Place
         return old if directory.recursive else await fetch(directory)
 
     volumes._lister = SharedLister(stale_at_first, SystemClock())
-    report = await volumes.pull(VOLUME, "s", tmp_path / "home")
+    report = await pull(volumes, VOLUME, "s", tmp_path / "home")
     assert tree(tmp_path / "home") == {"train.log": "step 1\nstep 2\n"}
     assert report.bytes_fetched == 14
 
@@ -139,7 +140,7 @@ async def test_a_file_that_grew_since_it_was_listed_is_listed_again(place: Place
 
     volumes._lister = SharedLister(always_stale, SystemClock())
     with pytest.raises(Unavailable, match="changes while it is read"):
-        await volumes.pull(VOLUME, "s", tmp_path / "other")
+        await pull(volumes, VOLUME, "s", tmp_path / "other")
     assert tree(tmp_path / "other") == {}
     await client.close()
 
