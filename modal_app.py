@@ -15,6 +15,7 @@ import modal
 
 from kev import budget
 from kev.evaluators import SINGLE_FILES
+from kev.git import commit_of
 from kev.worker import container as containers
 
 APP_NAME = os.environ.get("KEV_APP_NAME", "kev-research")
@@ -39,13 +40,12 @@ def build_image(*extras: str) -> modal.Image:
     """
     image = modal.Image.debian_slim(python_version="3.11")
     image = image.pip_install_from_pyproject(str(ROOT / "pyproject.toml"), optional_dependencies=["modal", *extras])
-    commit = os.environ.get("KEV_GIT_COMMIT") or containers.git_commit(ROOT) or ""
     image = image.env(
         {
             "KEV_APP_NAME": APP_NAME,
             "KEV_GPU": GPU,
             "KEV_HF_SECRET": HF_SECRET,
-            "KEV_GIT_COMMIT": commit,
+            "KEV_GIT_COMMIT": commit_of(ROOT) or "",
             "HF_HOME": "/hf",
         }
     )

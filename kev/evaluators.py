@@ -1,6 +1,7 @@
 """The files that decide a score: a read is only continued, and a trial only scored again, by the same ones."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from kev import files
@@ -57,6 +58,21 @@ def source_hashes(root: Path = HERE) -> dict[str, str]:
     found |= {Path(name): root / name for name in SINGLE_FILES if (root / name).is_file()}
     hashes = {name.as_posix(): hashlib.sha256(files.read_bytes(path)).hexdigest() for name, path in found.items()}
     return dict(sorted(hashes.items()))
+
+
+NAMED = 3
+"""Differing files that a message names."""
+
+
+def differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
+    """The files that are not the same on both sides, or are on one side only."""
+    return sorted(path for path in ours.keys() | theirs.keys() if ours.get(path) != theirs.get(path))
+
+
+def describe(paths: list[str]) -> str:
+    """Some of `paths`, and how many more there are."""
+    more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
+    return ", ".join(paths[:NAMED]) + more
 
 
 def is_evaluator_file(name: str) -> bool:

@@ -51,6 +51,17 @@ def is_behind(error: GitFailed) -> bool:
     return "rejected]" in str(error)
 
 
+def commit_of(root: Path) -> str | None:
+    """What KEV_GIT_COMMIT says, or else the commit that is checked out in `root`; None if nobody tells."""
+    told = os.environ.get("KEV_GIT_COMMIT")
+    if told:
+        return told
+    try:
+        return git(root, "rev-parse", "HEAD").strip()
+    except (GitFailed, NotFound):
+        return None
+
+
 def current_branch(root: Path) -> str | None:
     """The branch; None for a detached HEAD."""
     name = git(root, "rev-parse", "--abbrev-ref", "HEAD").strip()

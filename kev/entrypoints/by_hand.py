@@ -17,11 +17,11 @@ from kev.console import operator
 from kev.entrypoints.place import Place
 from kev.errors import Refused
 from kev.gate import Decide, Gate
+from kev.git import commit_of
 from kev.ledger.book import Ledger
 from kev.ledger.units import Units
 from kev.rounds.trial_orders import Provenance
 from kev.session.find import find_state, is_closed, list_states
-from kev.worker.container import git_commit
 from kev.worker.sources import digest, source_hashes
 
 LOCK = "by-hand"
@@ -86,4 +86,4 @@ def open_gate(place: Place) -> Gate:
 
 def provenance_of(place: Place, gate: Gate) -> Provenance:
     """What the orders of this checkout say of where they come from."""
-    return Provenance(digest(source_hashes(place.root)), git_commit(place.root), gate.session)
+    return Provenance(digest(source_hashes(place.root)), commit_of(place.root), gate.session)

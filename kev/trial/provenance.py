@@ -1,8 +1,6 @@
 """provenance.json: what a trial's figures depend on, and whether it may be continued or scored again."""
 
-import os
 import platform
-import subprocess
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -10,12 +8,11 @@ from typing import Any
 
 from kev import files
 from kev.errors import DamagedFile, Refused
-from kev.evaluators import is_evaluator_file, source_hashes
+from kev.evaluators import describe, differing, is_evaluator_file, source_hashes
+from kev.git import commit_of
 from kev.suite import Suite
 
 PROVENANCE = "provenance.json"
-NAMED = 3
-"""Changed files that a message names."""
 
 
 def config_sha256(config: Mapping[str, Any]) -> str:
@@ -35,7 +32,7 @@ def begin(
         "config_sha256": config_sha256(config),
         "suite_sha256": suite.sha256,
         "source_hashes": source_hashes(root),
-        "git_commit": git_commit(root),
+        "git_commit": commit_of(root),
         "platform": platform.platform(),
         "torch": torch_version(),
         "device": device,
@@ -63,32 +60,20 @@ def continued(directory: Path, found: dict[str, Any], suite: Suite, root: Path, 
     """
     if found.get("suite_sha256") != suite.sha256:
         raise Refused(f"{directory}: was begun on another suite than {suite.directory}")
-    before, now = found.get("source_hashes") or {}, source_hashes(root)
-    changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    changed = differing(found.get("source_hashes") or {}, source_hashes(root))
     evaluators = [name for name in changed if is_evaluator_file(name)]
     if training and changed:
-        raise Refused(f"{directory}: cannot go on training with other sources than it began with: {_some(changed)}")
+        raise Refused(f"{directory}: cannot go on training with other sources than it began with: {describe(changed)}")
     if evaluators:
-        raise Refused(f"{directory}: cannot be scored by other evaluator files than it began with: {_some(evaluators)}")
-    entry = {"git_commit": git_commit(root), "device": found.get("device")}
+        raise Refused(
+            f"{directory}: cannot be scored by other evaluator files than it began with: {describe(evaluators)}"
+        )
+    entry = {"git_commit": commit_of(root), "device": found.get("device")}
     found = {**found, "continued": [*(found.get("continued") or []), entry]}
     if changed:
         found["resumed_with_changed_non_evaluator_files"] = changed
     files.write_atomic(directory / PROVENANCE, files.dump_json(found))
     return found
-
-
-def git_commit(root: Path) -> str | None:
-    """The commit of the checkout, or what KEV_GIT_COMMIT says where there is no repository; None if nobody tells."""
-    told = os.environ.get("KEV_GIT_COMMIT")
-    if told:
-        return told
-    command = ["git", "-C", str(root), "rev-parse", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None
 
 
 def torch_version() -> str | None:
@@ -97,8 +82,3 @@ def torch_version() -> str | None:
         return metadata.version("torch")
     except metadata.PackageNotFoundError:
         return None
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more

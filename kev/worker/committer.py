@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kev import files
 from kev.errors import KevError
+from kev.train.points import LATEST, SNAPSHOT
 from kev.worker.container import Volume
-from kev.worker.training_files import LATEST, SNAPSHOT
 
 POLL_SECONDS = 15.0
 """Between looks for something that must not be lost."""

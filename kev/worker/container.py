@@ -1,7 +1,6 @@
 """What a container gives to the work in it: its volumes, its threads, its sources and the id of its call."""
 
 import os
-import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -78,16 +77,6 @@ class Container:
     def shown(self, path: Path) -> str:
         """What people and records call a place on the runs volume, wherever that is mounted."""
         return f"/runs/{path.relative_to(self.runs.path).as_posix()}"
-
-
-def git_commit(root: Path) -> str | None:
-    """The commit that is checked out in `root`, or None where there is none."""
-    command = ["git", "-C", str(root), "rev-parse", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None
 
 
 def use_hub_cache(volume: Volume) -> None:

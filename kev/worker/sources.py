@@ -4,14 +4,11 @@ import hashlib
 from collections.abc import Mapping
 
 from kev.errors import Refused
-from kev.evaluators import source_hashes
+from kev.evaluators import describe, differing, source_hashes
 from kev.worker.container import Container
 from kev.worker.orders import Order
 
 __all__ = ["check_sources", "describe", "differing", "digest", "source_hashes"]
-
-NAMED = 3
-"""Differing files that a message names."""
 
 
 def digest(hashes: Mapping[str, str]) -> str:
@@ -26,14 +23,3 @@ def check_sources(order: Order, container: Container) -> dict[str, str]:
     if digest(hashes) != order.sources:
         raise Refused(f"{order.run_id}: the deployed sources are not the launcher's; deploy again and launch anew")
     return hashes
-
-
-def differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
-    """The files that are not the same on both sides, or are on one side only."""
-    return sorted(path for path in ours.keys() | theirs.keys() if ours.get(path) != theirs.get(path))
-
-
-def describe(paths: list[str]) -> str:
-    """Some of `paths`, and how many more there are."""
-    more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
-    return ", ".join(paths[:NAMED]) + more

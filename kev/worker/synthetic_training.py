@@ -21,11 +21,12 @@ from kev.records.plan import TrialConfig, snapshot_steps
 from kev.records.resume import ResumePoint
 from kev.records.snapshot import TrainingSnapshot
 from kev.records.step_metrics import StepMetrics
+from kev.train.points import step_name
 from kev.worker.synthetic_checkpoint import MODEL, model_bytes, priors_of
 from kev.worker.synthetic_optimizer import MAX_GRAD_NORM, Example, State, adamw, mean_loss
 from kev.worker.synthetic_schedule import Schedule
 from kev.worker.synthetic_scorer import SyntheticScorer
-from kev.worker.training_files import ResumePoints, Snapshots, append_step, step_name
+from kev.worker.training_files import ResumePoints, Snapshots, append_step
 
 if TYPE_CHECKING:
     from pathlib import Path

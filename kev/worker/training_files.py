@@ -14,9 +14,8 @@ from kev.records.base import parse_record, read_record, write_record
 from kev.records.resume import ResumePoint
 from kev.records.snapshot import TrainingSnapshot
 from kev.records.step_metrics import StepMetrics
+from kev.train.points import LATEST, SNAPSHOT, step_name
 
-LATEST = "latest.json"
-SNAPSHOT = "snapshot.json"
 PRINTED = ("ep", "saved", "device", "ablation", "snapshot", "resumed", "none pairs", "plan:", "!!!")
 """A line of the log that begins so is printed as well, and one that holds `Error`."""
 
@@ -30,10 +29,6 @@ def train_log(path: Path, show: Callable[[str], None]) -> Callable[[str], None]:
             show(line)
 
     return say
-
-
-def step_name(step: int) -> str:
-    return f"step-{step:07d}"
 
 
 def append_step(path: Path, step: StepMetrics) -> None:

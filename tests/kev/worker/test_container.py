@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from kev.errors import Refused, UsageError
+from kev.git import commit_of
 from kev.records.resume import ResumePoint
 from kev.records.snapshot import TrainingSnapshot
 from kev.worker.committer import Committer
-from kev.worker.container import THREAD_VARIABLES, MountedVolume, git_commit, limit_threads, variable_of
+from kev.worker.container import THREAD_VARIABLES, MountedVolume, limit_threads, variable_of
 from kev.worker.sources import check_sources, describe, differing, digest, source_hashes
 from kev.worker.training_files import ResumePoints, Snapshots, train_log
 
@@ -96,7 +97,7 @@ def test_an_order_of_another_checkout_is_refused(bench: Bench) -> None:
 
 
 def test_no_commit_is_known_where_there_is_no_repository(tmp_path: Path) -> None:
-    assert git_commit(tmp_path / "nowhere") is None
+    assert commit_of(tmp_path / "nowhere") is None
 
 
 def write_point(directory: Path, step: int) -> None:
