@@ -16,7 +16,8 @@ agent_process, keeper, process_tree
              an agent at work, and its end with everything that it started
 outcome      the row and the summary of a run
 
-serve        `python -m kev.autorl serve`
+serve, grading_settings
+             `python -m kev.autorl serve`, and what can be said of how a run is graded
 tasks        what an agent is asked to do
 grading_process, evaluators/, engines/
              gradings in processes of their own; what they grade; what generates text

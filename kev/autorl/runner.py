@@ -22,13 +22,14 @@ from kev.autorl.agent_folder import Agent, open_agent, shipped_agents
 from kev.autorl.agent_process import GRACE, AgentProcess, environment
 from kev.autorl.evaluators.problems import write_training_data
 from kev.autorl.grader import Grader
+from kev.autorl.grading_settings import GradingSettings, add_arguments, settings_of
 from kev.autorl.metrics import compute_metrics, write_metrics
 from kev.autorl.metrics_command import read_run
 from kev.autorl.outcome import Ending, Outcome, in_words, outcome_of
 from kev.autorl.results import append_result
 from kev.autorl.run_clock import RunClock
 from kev.autorl.run_log import RunLog
-from kev.autorl.serve import TIMEOUT, grader_of, serve
+from kev.autorl.serve import grader_of, serve
 from kev.autorl.tasks import Task, open_task
 from kev.autorl.telling import instructions
 from kev.autorl.workspace import Workspace, create_workspace, results_path
@@ -51,13 +52,9 @@ class Order:
     task: Task
     base: Path
     root: Path
-    timeout_s: float = TIMEOUT
+    settings: GradingSettings
     data: Path | None = None
     port: int = 0
-    submissions: int = 20
-    rules: str = "strict"
-    engine: str = "auto"
-    grading_seconds: float = 1800.0
     grace: float = GRACE
 
 
@@ -72,16 +69,7 @@ def run_agent(order: Order, *, clock: Clock | None = None, say: Say = lambda _: 
     log = RunLog(workspace.run_log, clock)
     log.info(f"run of {order.agent.name} on {order.task.name}, base {order.base.resolve().name}")
     say(f"workspace {workspace.directory}")
-    grader = grader_of(
-        workspace,
-        order.base,
-        order.task,
-        timeout_s=order.timeout_s,
-        rules=order.rules,
-        submissions=order.submissions,
-        engine=order.engine,
-        grading_seconds=order.grading_seconds,
-    )
+    grader = grader_of(workspace, order.base, order.task, order.settings)
     with bind("127.0.0.1", order.port) as listening:
         live = _Live(order, workspace, grader, f"http://127.0.0.1:{listening.getsockname()[1]}", log, say)
         ending = asyncio.run(_see_through(live, lambda: serve(grader, listening, begun=live.begin)))
@@ -107,7 +95,9 @@ def _workspace(order: Order, started: datetime) -> Workspace:
         port=order.port or None,
     )
     files.write_atomic(workspace.description, f"{order.task.record.description}\n".encode())
-    files.write_atomic(workspace.instructions, instructions(order.timeout_s, order.submissions).encode())
+    files.write_atomic(
+        workspace.instructions, instructions(order.settings.timeout_s, order.settings.submissions).encode()
+    )
     return workspace
 
 
@@ -158,7 +148,7 @@ class _Live:
             order.base,
             task=order.task.name,
             address=self._address,
-            timeout_s=order.timeout_s,
+            timeout_s=order.settings.timeout_s,
         )
         began = clock.elapsed()
         try:
@@ -227,23 +217,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--agent", required=True, help=f"an agent's folder, or one of {', '.join(shipped_agents())}")
     parser.add_argument("--task", required=True, help="a task's name, or the folder of its task.json")
     parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="the base model")
-    parser.add_argument("--timeout", type=float, default=TIMEOUT, metavar="S", help="the agent's time (43200)")
     parser.add_argument("--root", type=Path, default=Path("autorl"), metavar="DIR", help="where runs are kept (autorl)")
     parser.add_argument("--data", type=Path, metavar="DIR", help="training data, in place of the task's own")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    parser.add_argument("--submissions", type=int, default=20, metavar="N", help="how many are graded (20)")
-    parser.add_argument("--engine", default="auto", help="auto, transformers or vllm")
-    parser.add_argument("--grading-timeout", type=float, default=1800, metavar="S", help="of one grading (1800)")
+    add_arguments(parser)
     parser.add_argument("--grace", type=float, default=GRACE, metavar="S", help="from SIGTERM to SIGKILL (10)")
-    parser.add_argument("--compat", action="store_true", help="looser rules, for agents of AutoRL-Bench")
     parser.add_argument("--json", action="store_true", help="the summary as JSON, and nothing else")
     options = parser.parse_args(arguments)
     return run_command(lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.timeout <= 0 or options.submissions < 1 or options.grading_timeout <= 0 or options.grace < 0:
-        raise UsageError("--timeout, --submissions and --grading-timeout are above 0, --grace is not below")
+    settings = settings_of(options)
+    if options.grace < 0:
+        raise UsageError("--grace is not below 0")
     if not options.model.is_dir():
         raise NotFound(f"{options.model}: no such directory")
     order = Order(
@@ -251,13 +238,9 @@ def _run(options: argparse.Namespace) -> int:
         task=open_task(options.task),
         base=options.model,
         root=options.root,
-        timeout_s=options.timeout,
+        settings=settings,
         data=options.data,
         port=options.port,
-        submissions=options.submissions,
-        rules="compat" if options.compat else "strict",
-        engine=options.engine,
-        grading_seconds=options.grading_timeout,
         grace=options.grace,
     )
     found = run_agent(order, say=(lambda _: None) if options.json else (lambda words: print(words, flush=True)))

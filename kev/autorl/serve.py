@@ -21,6 +21,7 @@ from typing import Any
 from kev import files
 from kev.autorl.grader import Grader
 from kev.autorl.grading_process import ProcessEvaluator
+from kev.autorl.grading_settings import GradingSettings, add_arguments, settings_of
 from kev.autorl.measuring import GRADED
 from kev.autorl.run import Run, available_gpus
 from kev.autorl.run_clock import RunClock
@@ -28,25 +29,13 @@ from kev.autorl.store import derive, grader_key
 from kev.autorl.tasks import Task, freeze, open_task
 from kev.autorl.workspace import GRADER, Workspace, grader_directory
 from kev.console import run as run_command
-from kev.errors import NotFound, Refused, UsageError
+from kev.errors import NotFound, Refused
 from kev.serve import LEAST_TOKEN, bind, is_loopback
 
 TOKEN_VARIABLE = "KEV_AUTORL_TOKEN"
-TIMEOUT = 43_200
 
 
-def grader_of(
-    workspace: Workspace,
-    base: Path,
-    task: Task,
-    *,
-    timeout_s: float = TIMEOUT,
-    rules: str = "strict",
-    submissions: int = 20,
-    known: tuple[Path, ...] = (),
-    engine: str = "auto",
-    grading_seconds: float = 1800.0,
-) -> Grader:
+def grader_of(workspace: Workspace, base: Path, task: Task, settings: GradingSettings) -> Grader:
     """The grader of the run in `workspace`, which lies in `<root>/<task>/<run>/`. Raises KevError."""
     directory = workspace.directory.resolve()
     root = directory.parents[1]
@@ -56,7 +45,13 @@ def grader_of(
     # One secret for all runs of a task, so that they are graded on the same items and share their baselines.
     secret = derive(grader_key(shared), "items", task.name)
     evaluator = ProcessEvaluator(
-        own, base, secret, home / "scratch", engine=engine, seconds=grading_seconds, log=home / "gradings.log"
+        own,
+        base,
+        secret,
+        home / "scratch",
+        engine=settings.engine,
+        seconds=settings.grading_seconds,
+        log=home / "gradings.log",
     )
     run = Run(
         workspace=Workspace(directory),
@@ -64,11 +59,11 @@ def grader_of(
         shared=shared,
         task=task.name,
         base=base,
-        timeout_s=timeout_s,
-        rules="compat" if rules == "compat" else "strict",
-        most_submissions=submissions,
+        timeout_s=settings.timeout_s,
+        rules=settings.rules,
+        most_submissions=settings.submissions,
         gpus=available_gpus(),
-        known=known,
+        known=settings.known,
         extra_files=task.extra_files,
     )
     return Grader(run, evaluator)
@@ -134,12 +129,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--workspace", type=Path, required=True, metavar="DIR", help="<root>/<task>/<run>")
     parser.add_argument("--base", type=Path, required=True, metavar="DIR", help="the base model")
     parser.add_argument("--task", required=True, help="a task's name, or the folder of its task.json")
-    parser.add_argument("--timeout", type=float, default=TIMEOUT, metavar="S", help="the run's time (43200)")
-    parser.add_argument("--submissions", type=int, default=20, metavar="N", help="how many are graded (20)")
     parser.add_argument("--known", type=Path, action="append", default=[], metavar="DIR", help="a published model")
-    parser.add_argument("--engine", default="auto", help="auto, transformers or vllm")
-    parser.add_argument("--grading-timeout", type=float, default=1800, metavar="S", help="of one grading (1800)")
-    parser.add_argument("--compat", action="store_true", help="looser rules, for agents of AutoRL-Bench")
+    add_arguments(parser)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one and prints it")
     options = parser.parse_args(arguments)
@@ -149,25 +140,14 @@ def main(arguments: list[str] | None = None) -> int:
 def _serve(options: argparse.Namespace) -> int:
     token = os.environ.get(TOKEN_VARIABLE) or None
     check_token(options.host, token)
-    if options.timeout <= 0 or options.submissions < 1 or options.grading_timeout <= 0:
-        raise UsageError("--timeout, --submissions and --grading-timeout are above 0")
+    settings = settings_of(options, known=tuple(options.known))
     if not options.workspace.is_dir():
         raise NotFound(f"{options.workspace}: no such directory")
     workspace, task = Workspace(options.workspace), open_task(options.task)
     logging.basicConfig(
         filename=workspace.grading_log, format="%(asctime)s | %(levelname)s | %(message)s", level=logging.INFO
     )
-    grader = grader_of(
-        workspace,
-        options.base,
-        task,
-        timeout_s=options.timeout,
-        rules="compat" if options.compat else "strict",
-        submissions=options.submissions,
-        known=tuple(options.known),
-        engine=options.engine,
-        grading_seconds=options.grading_timeout,
-    )
+    grader = grader_of(workspace, options.base, task, settings)
     listening = bind(options.host, options.port)
     host, port = listening.getsockname()[:2]
     print(f"http://{f'[{host}]' if ':' in host else host}:{port}", flush=True)
