@@ -46,9 +46,7 @@ def provider(environment: Mapping[str, str], home: Path) -> Iterator[Check]:
     area = "provider"
     server = environment.get("MODAL_SERVER_URL", "")
     if server:
-        loopback = any(part in server for part in ("127.0.0.1", "localhost", "[::1]"))
-        found = f"{server}: {'the emulator, money is simulated' if loopback else 'not the public address'}"
-        yield Check(area, "address", Outcome.INFO, found)
+        yield _address(server)
     if environment.get("MODAL_TOKEN_ID") and environment.get("MODAL_TOKEN_SECRET"):
         yield Check(area, "credentials", Outcome.GOOD, "from MODAL_TOKEN_ID and MODAL_TOKEN_SECRET")
         return
@@ -75,6 +73,17 @@ def provider(environment: Mapping[str, str], home: Path) -> Iterator[Check]:
         yield Check(area, "credentials", Outcome.RISK, f"{path} can be read by others", f"chmod 600 {path}")
     else:
         yield Check(area, "credentials", Outcome.GOOD, f"profile {active[0]} of {path}")
+
+
+def _address(server: str) -> Check:
+    from kev.compute.client import is_loopback
+
+    try:
+        here = is_loopback(server)
+    except ValueError as error:
+        return Check("provider", "address", Outcome.BAD, f"{server}: is no URL ({error})", "unset MODAL_SERVER_URL")
+    found = f"{server}: {'the emulator, money is simulated' if here else 'not the public address'}"
+    return Check("provider", "address", Outcome.INFO, found)
 
 
 def installed() -> Iterator[Check]:

@@ -117,6 +117,17 @@ def test_the_emulator_is_called_simulated(tmp_path: Path) -> None:
     assert "simulated" in check.found
 
 
+@pytest.mark.parametrize("server", ["https://localhost.example.org", "https://127.0.0.1.example.org/x"])
+def test_an_address_that_only_looks_like_this_machine_is_not_called_simulated(tmp_path: Path, server: str) -> None:
+    check = by_name(machine.provider({"MODAL_SERVER_URL": server}, tmp_path))["address"]
+    assert "simulated" not in check.found
+
+
+def test_an_address_that_is_none_is_told_and_no_traceback(tmp_path: Path) -> None:
+    check = by_name(machine.provider({"MODAL_SERVER_URL": "http://[::1"}, tmp_path))["address"]
+    assert check.outcome is Outcome.BAD and check.fix
+
+
 def test_a_clock_that_is_off_is_told() -> None:
     assert [check.outcome for check in machine.clock(NOW, "yes")] == [Outcome.GOOD]
     assert [check.outcome for check in machine.clock(NOW, None)] == [Outcome.GOOD]
