@@ -57,6 +57,7 @@ class Panel(Widget, can_focus=True):
         self.key = ""
         self._top = 0
         self._painting = Painting()
+        self._painted_narrow = False
         self._positions: dict[str, int] = {}
         """Where the row of each key is."""
         self._position = 0
@@ -87,7 +88,8 @@ class Panel(Widget, can_focus=True):
 
     def content_lines(self) -> int:
         """Lines of content that would show everything."""
-        painting = self._painting if self.display and self.content_size else self._make_painting()
+        is_current = self.display and self.content_size and self._painted_narrow == self.narrow
+        painting = self._painting if is_current else self._make_painting()
         return len(painting.head) + len(painting.rows)
 
     @property
@@ -113,7 +115,7 @@ class Panel(Widget, can_focus=True):
         return "\n".join(text_of(row.paint()).strip() for row in rows)
 
     def _set_painting(self) -> None:
-        self._painting = self._make_painting()
+        self._painting, self._painted_narrow = self._make_painting(), self.narrow
         self._positions = {row.key: index for index, row in enumerate(self._painting.rows) if row.key}
 
     def _make_painting(self) -> Painting:

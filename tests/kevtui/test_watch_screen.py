@@ -125,6 +125,17 @@ async def test_an_event_under_a_cursor_that_was_moved_stays_in_sight() -> None:
         assert "session night-7 opened" in it.text()
 
 
+async def test_a_terminal_that_grows_under_an_open_help_has_its_panels_where_they_belong() -> None:
+    large = Size(160, 50)
+    async with shown(samples.night(), large) as it:
+        there = it.screen.regions(large)
+        await it.pilot.resize_terminal(80, 24)
+        await it.pilot.press("question_mark")
+        await it.pilot.resize_terminal(*large)
+        await it.pilot.pause()
+        assert it.screen.regions(large) == there
+
+
 async def test_tab_goes_round_all_panels_and_back() -> None:
     async with shown(samples.night()) as it:
         seen = []
