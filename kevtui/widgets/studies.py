@@ -1,103 +1,17 @@
 """Every trial of every study: is it moving, will it be in time, is it held, what is it bound to cost."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 from kevtui import format as figures
 from kevtui import glyphs
-from kevtui.observe.snapshot import Lease, Section, Snapshot, Study, Trial, TrialState
+from kevtui.observe.snapshot import Section, Snapshot, Trial, TrialState
 from kevtui.widgets.line import Line, Pen, Role
 from kevtui.widgets.painting import Painting, Row, View
 from kevtui.widgets.panel import Panel
-from kevtui.widgets.state import LEASE_ROLE, counts, lease_of, state, trial_state, urgency
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One row: a trial, or a study that has none yet."""
-
-    study: Study
-    trial: Trial | None
-    lease: Lease | None
-    first: bool
-    """True on the first row of its study, where what belongs to the study as a whole is shown."""
-
-    @property
-    def key(self) -> str:
-        return self.trial.id if self.trial else self.study.name
-
-    @property
-    def name(self) -> str:
-        if self.trial is None:
-            return self.study.name
-        plain = self.trial.index is not None and self.trial.label == f"trial-{self.trial.index}"
-        return f"{self.study.name}/{self.trial.index if plain else self.trial.label}"
-
-    @property
-    def state(self) -> tuple[str, str, Role]:
-        return trial_state(self.trial) if self.trial else state(self.study.state)
-
-
-def entries(snapshot: Snapshot) -> list[Entry]:
-    leases = lease_of(snapshot)
-    rows = []
-    for study in snapshot.studies:
-        for position, trial in enumerate(study.trials):
-            rows.append(Entry(study, trial, leases.get(trial.id), position == 0))
-        if not study.trials:
-            rows.append(Entry(study, None, None, True))
-    return rows
-
-
-def matching(rows: list[Entry], words: str) -> list[Entry]:
-    """The entries that hold every word of `words` in study, trial or state; `!word` must not be held."""
-    wanted = words.casefold().split()
-
-    def holds(row: Entry) -> bool:
-        text = f"{row.key} {row.name} {row.state[1]} {row.study.state}".casefold()
-        return all((word[1:] not in text) if word.startswith("!") and word[1:] else word in text for word in wanted)
-
-    return [row for row in rows if holds(row)] if wanted else rows
-
-
-class Sort(NamedTuple):
-    name: str
-    key: Callable[[Entry], object] | None
-
-
-def _missing_last(value: float | None, *, largest_first: bool = False) -> tuple[bool, float]:
-    if value is None:
-        return True, 0.0
-    return False, -value if largest_first else value
-
-
-def _share(row: Entry) -> float | None:
-    trial = row.trial
-    return trial.step / trial.steps if trial and trial.step is not None and trial.steps else None
-
-
-def _rate(row: Entry) -> float | None:
-    return row.trial.rate.steps_per_minute if row.trial and row.trial.rate else None
-
-
-def _finish(row: Entry) -> float | None:
-    return row.trial.projection.finish_at.timestamp() if row.trial and row.trial.projection else None
-
-
-SORTS = (
-    Sort("", None),
-    Sort("state", lambda row: urgency(row.state[1])),
-    Sort("name", lambda row: row.name.casefold()),
-    Sort("progress", lambda row: _missing_last(_share(row))),
-    Sort("rate", lambda row: _missing_last(_rate(row))),
-    Sort("finish", lambda row: _missing_last(_finish(row), largest_first=True)),
-    Sort("lease age", lambda row: _missing_last(row.lease.unchanged_s if row.lease else None, largest_first=True)),
-    Sort("bound", lambda row: _missing_last(None if row.study.bound is None else float(row.study.bound),
-                                            largest_first=True)),
-)  # fmt: skip
-"""Slowest, latest and dearest first; the first entry is the order of the files."""
+from kevtui.widgets.state import LEASE_ROLE, counts
+from kevtui.widgets.trial_rows import SORTS, Entry, entries, matching, rate_of, share_of
 
 
 class Column(NamedTuple):
@@ -240,7 +154,7 @@ def _draw_step(pen: Pen, row: Entry, width: int) -> None:
 
 
 def _draw_track(pen: Pen, row: Entry, width: int) -> None:
-    share = _share(row)
+    share = share_of(row)
     if share is None:
         pen.gap(width)
         return
@@ -251,7 +165,7 @@ def _draw_track(pen: Pen, row: Entry, width: int) -> None:
 
 
 def _draw_rate(pen: Pen, row: Entry, width: int) -> None:
-    rate = _rate(row)
+    rate = rate_of(row)
     if row.state[0] != glyphs.LIVE and rate is None:
         pen.gap(width)
     elif rate is None:
