@@ -1,9 +1,9 @@
-"""What a watcher's pass over a large session costs: 100 studies of five trials each, watched for 100 passes.
+"""What a watcher's pass over a large session costs: 100 studies of five trials each, all of which run on.
 
     python benchmarks/session.py [--studies 100] [--passes 100]
 
 The provider and the clock are those of the tests; the disk is real. Prints, for a tenth of the session and for all of
-it, the CPU time of a pass while everything runs and of the one in which everything ends, and the memory it took.
+it, the CPU time of launching one trial, the mean CPU time of a pass, and the memory that one more pass takes.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def spec_of(studies: int) -> RoundSpec:
 
 
 async def measure(studies: int, passes: int) -> dict[str, Any]:
-    """Launch the session, and watch it for so many passes, in which nothing ends."""
+    """Launch the session, and watch it for so many passes, in none of which anything ends."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         lab = Lab(root, authorization="1000000")

@@ -24,10 +24,10 @@ from kev.clock import Clock
 from kev.commitments import READ_SUFFIX, Sum, commitments, spawn_records
 from kev.compute.errors import RemoteError, SpendLimitReached
 from kev.compute.protocol import CallRef, Compute
-from kev.errors import KevError, LockHeld, NotFound, Refused
+from kev.errors import DamagedFile, KevError, LockHeld, NotFound, Refused
 from kev.ledger.book import Ledger, NotRecorded, holding
 from kev.ledger.units import Unit, Units
-from kev.ledger.views import with_work
+from kev.ledger.views import with_work, write_views
 from kev.meter import FRESH_S, Meter, read_meter
 from kev.records.control import ENGINE
 from kev.records.event import EventSeverity
@@ -194,6 +194,13 @@ class Gate:
                 events_path(self.state), self.clock.now(), kind, text, severity=severity, subject=subject,
                 who=self.who or None,
             )  # fmt: skip
+
+    def show(self, name: str) -> None:
+        """Bring the record of a study or read up to the ledger; that it cannot be written is said and stops nothing."""
+        try:
+            write_views(self.ledger.runs, self.ledger.read(), {name})
+        except (NotRecorded, DamagedFile) as error:
+            self.say(f"!!! {error}")
 
     async def _prepare(self, units: Units) -> Decide:
         """What decides, once everything that takes time to know is known."""

@@ -40,7 +40,7 @@ async def run_benchmarks(place: Place, jobs: str, gpu: str, timeout: int, owner_
     await reserve_reads(gate, f"reads {', '.join(job.name for job in wanted)}", orders)
     calls = []
     for job, (unit_id, _) in zip(wanted, orders, strict=True):
-        call = await launch_read(place, gate, unit_id)
+        call = await launch_read(gate, unit_id)
         place.say(f"{job.name}: {call.id}")
         calls.append((job, unit_id, call))
     failed = [job.name for job, unit_id, call in calls if not await _bring_home(place, gate, job, unit_id, call)]

@@ -13,7 +13,7 @@ from kev.compute.lease_watch import CONTINUATION_WAIT_S, LEASE_STALE_S, LeaseVie
 from kev.compute.leases import FILE_NAME, LEASE_VOLUME, count_claims
 from kev.compute.protocol import CallRef, CallState, Phase
 from kev.entrypoints.place import Place
-from kev.entrypoints.units import put_end_on_record, show
+from kev.entrypoints.units import put_end_on_record
 from kev.errors import DamagedFile, Refused
 from kev.gate import Gate
 from kev.ledger.units import Attempt, Unit
@@ -69,7 +69,7 @@ async def settle_pending(place: Place, gate: Gate, unit: Unit, trial: Trial, wai
         call = _call_in(lease, attempt)
         if call is not None:
             gate.settle_attempt(unit.id, attempt.nonce, "call", call=call, text="its lease has the nonce")
-            show(place, gate, unit.order.name)
+            gate.show(unit.order.name)
             return call
     for attempt in pending:
         age = place.now() - attempt.at
@@ -79,7 +79,7 @@ async def settle_pending(place: Place, gate: Gate, unit: Unit, trial: Trial, wai
                 f"ago; it may still take the lease, ask again {waits.stale:.0f} s after it"
             )
         gate.settle_attempt(unit.id, attempt.nonce, "abandoned", text=f"never took the lease in {age:.0f} s")
-    show(place, gate, unit.order.name)
+    gate.show(unit.order.name)
     return None
 
 
@@ -167,6 +167,6 @@ async def continue_trial(
     try:
         ref = await gate.start(unit.id, **extra)
     finally:
-        show(place, gate, unit.order.name)
+        gate.show(unit.order.name)
     place.say(f"{unit.order.name}/{unit.order.label}: {ref.id}")
     return ref

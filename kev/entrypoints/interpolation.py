@@ -52,7 +52,7 @@ async def run_interpolation(place: Place, request: BlendRequest) -> int:
         await _check_targets_are_free(place, request, alphas)
         await check_deployed(gate, place.app_name, source_hashes(place.root))
     await gate.reserve(unit_id, [(unit_id, order)])
-    call = await launch_read(place, gate, unit_id)
+    call = await launch_read(gate, unit_id)
     place.say(f"{request.study}/{request.prefix}: {call.id}")
     why = await wait_for_read(place, gate, unit_id, call)
     for alpha in alphas:

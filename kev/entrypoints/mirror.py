@@ -110,7 +110,7 @@ async def _copy(place: Place, request: MirrorRequest, checkpoints: list[str]) ->
     unit_id, order = mirror_order(request, checkpoints, provenance_of(place, gate))
     await check_deployed(gate, place.app_name, source_hashes(place.root))
     await gate.reserve(unit_id, [(unit_id, order)])
-    call = await launch_read(place, gate, unit_id)
+    call = await launch_read(gate, unit_id)
     why = await wait_for_read(place, gate, unit_id, call)
     place.say(f"{request.repo}: {'mirrored' if why is None else f'FAILED {why}'}")
     return 0 if why is None else 1

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from kev.compute.errors import RemoteError
 from kev.compute.protocol import CallRef, CallState
 from kev.entrypoints.place import Place
-from kev.entrypoints.units import put_end_on_record, show
+from kev.entrypoints.units import put_end_on_record
 from kev.entrypoints.waiting import failure_of, wait_for_end
 from kev.errors import Refused
 from kev.gate import Gate
@@ -34,7 +34,7 @@ async def reserve_reads(gate: Gate, what: str, wanted: list[Wanted]) -> None:
     await gate.reserve(what, wanted)
 
 
-async def launch_read(place: Place, gate: Gate, unit_id: str, **extra: object) -> CallRef:
+async def launch_read(gate: Gate, unit_id: str, **extra: object) -> CallRef:
     """Start a reserved read, or find the call of the same read that was started before.
 
     Raises Refused for one whose spawn was interrupted; a RemoteError.
@@ -46,7 +46,7 @@ async def launch_read(place: Place, gate: Gate, unit_id: str, **extra: object) -
             raise Refused(f"{unit.order.name}: its launch was interrupted and it may be running; pull it if it "
                           "appears, and otherwise read under a new name")  # fmt: skip
         return CallRef(current.call, unit.order.function, unit.order.name)
-    return await _start(place, gate, unit, extra)
+    return await _start(gate, unit, extra)
 
 
 async def launch_again(
@@ -59,17 +59,17 @@ async def launch_again(
     unit = gate.ledger.read().by_id[unit_id]
     current = unit.current
     if current is None or current.call is None:
-        return await launch_read(place, gate, unit_id, **extra)
+        return await launch_read(gate, unit_id, **extra)
     state = await place.compute.poll(CallRef(current.call))
     if current.live:
         put_end_on_record(gate, unit, current, state)
     if not (state.phase.is_terminal and is_wanted(state)):
         return CallRef(current.call, unit.order.function, unit.order.name)
     await gate.extend(unit_id)
-    return await _start(place, gate, gate.ledger.read().by_id[unit_id], extra)
+    return await _start(gate, gate.ledger.read().by_id[unit_id], extra)
 
 
-async def _start(place: Place, gate: Gate, unit: Unit, extra: dict[str, object]) -> CallRef:
+async def _start(gate: Gate, unit: Unit, extra: dict[str, object]) -> CallRef:
     try:
         return await gate.start(unit.id, **extra)
     except RemoteError as error:
@@ -77,7 +77,7 @@ async def _start(place: Place, gate: Gate, unit: Unit, extra: dict[str, object])
             gate.settle(unit.id, "refused", str(error))  # nothing was started under the name, so it is free again
         raise
     finally:
-        show(place, gate, unit.order.name)
+        gate.show(unit.order.name)
 
 
 async def wait_for_read(place: Place, gate: Gate, unit_id: str, call: CallRef) -> str | None:
@@ -86,5 +86,5 @@ async def wait_for_read(place: Place, gate: Gate, unit_id: str, call: CallRef) -
     unit = gate.ledger.read().by_id[unit_id]
     if unit.live is not None and unit.live.call == call.id:
         put_end_on_record(gate, unit, unit.live, state)
-        show(place, gate, unit.order.name)
+        gate.show(unit.order.name)
     return failure_of(state)

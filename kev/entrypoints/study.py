@@ -8,7 +8,7 @@ from kev.entrypoints.by_hand import open_gate, provenance_of
 from kev.entrypoints.names import check_study_is_ours, study_lock
 from kev.entrypoints.place import Place
 from kev.entrypoints.pull import pull_study
-from kev.entrypoints.units import put_end_on_record, show
+from kev.entrypoints.units import put_end_on_record
 from kev.entrypoints.waiting import failure_of, wait_for_end
 from kev.gate import Gate
 from kev.ledger.units import trial_id
@@ -83,7 +83,7 @@ async def start_trials(place: Place, gate: Gate, study: str, wanted: list[Wanted
                     gate.settle(each, "refused", str(error))
             raise
         finally:
-            show(place, gate, study)
+            gate.show(study)
         place.say(f"{study}/{label}: {calls[label].id}")
     return calls
 

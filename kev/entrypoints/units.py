@@ -5,11 +5,8 @@ from kev.compute.errors import RemoteError
 from kev.compute.protocol import CallRef, CallState, Phase
 from kev.entrypoints.place import Place
 from kev.entrypoints.waiting import failure_of
-from kev.errors import DamagedFile
 from kev.gate import Gate
-from kev.ledger.book import NotRecorded
 from kev.ledger.units import Attempt, Unit
-from kev.ledger.views import write_views
 from kev.rounds.watching.decide import Ended, end_of
 
 ONE_CALL = frozenset({"read", "locked", "blend", "mirror", "rescore"})
@@ -41,7 +38,7 @@ async def look_at_study(place: Place, gate: Gate, study: str) -> None:
         outcome = _outcome(place, unit)
         if outcome is not None:
             gate.settle(unit.id, outcome)
-    show(place, gate, study)
+    gate.show(study)
 
 
 def _units_of(gate: Gate, study: str) -> list[Unit]:
@@ -64,11 +61,3 @@ def _outcome(place: Place, unit: Unit) -> str | None:
     if current.outcome == "succeeded":
         return None  # its result is on the volume, and comes home with a pull
     return "failed" if unit.order.attempts == 1 else None
-
-
-def show(place: Place, gate: Gate, name: str) -> None:
-    """Bring the public record of a study or read up to the ledger; that it cannot be written stops nothing."""
-    try:
-        write_views(place.runs, gate.ledger.read(), {name})
-    except (NotRecorded, DamagedFile) as error:
-        place.say(f"!!! {error}")

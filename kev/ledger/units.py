@@ -3,7 +3,8 @@
 A unit's id derives from what is wanted, so that wanting the same thing twice is one unit:
 
     trial/<study>/<label>      read/<directory>             locked/<name>
-    blend/<study>/<prefix>     mirror/<repository>/<hash>   sources/<app>/<at>
+    blend/<study>/<prefix>     mirror/<repository>/<hash>   rescore/<study>/<NN>-<label>/<n>
+    sources/<app>/<id>/v<version>/<hash>/<n>
 """
 
 from collections.abc import Iterable

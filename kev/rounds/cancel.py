@@ -15,7 +15,6 @@ from kev.records.ledger import LedgerEvent
 from kev.records.resume import ResumePoint
 from kev.rounds.engine import RUNS_VOLUME, Engine, add_session_arguments, run_engine
 from kev.rounds.specs import LoadedSpec
-from kev.rounds.starting import show
 
 SOFT_S, HARD_S = 45.0, 60.0
 MAX_POINT_BYTES = 1_000_000
@@ -45,7 +44,7 @@ async def cancel(engine: Engine, unit_id: str, reason: str) -> str:
             engine.gate.settle_attempt(unit_id, live.nonce, "ended", outcome=state.phase.value)
             with engine.ledger.writing() as book:
                 book.add(LedgerEvent(event="settled", at=engine.now(), unit=unit_id, outcome="cancelled", text=reason))
-    show(engine, unit.order.name)
+    engine.gate.show(unit.order.name)
     return "cancelled" if engine.ledger.read().by_id[unit_id].settled else "stopping"
 
 

@@ -15,7 +15,6 @@ from kev.ledger.units import Unit, trial_id
 from kev.records.lease import Lease
 from kev.rounds.engine import LEASE_VOLUME, Engine, add_session_arguments, run_engine
 from kev.rounds.specs import LoadedSpec
-from kev.rounds.starting import show
 
 LOOK_S = 30.0
 MAX_LEASE_BYTES = 65_536
@@ -50,7 +49,7 @@ async def continue_trial(engine: Engine, unit: Unit, evidence: Evidence | None) 
     """Start the next attempt, with what was seen of the lease. Returns its call. Raises as `Gate.start` does."""
     extra = {"evidence": asdict(evidence)} if evidence is not None else {}
     ref = await engine.gate.start(unit.id, **extra)
-    show(engine, unit.order.name)
+    engine.gate.show(unit.order.name)
     return ref.id
 
 

@@ -5,10 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kev.compute.errors import RemoteError
-from kev.errors import DamagedFile
 from kev.gate import AlreadyStarted
-from kev.ledger.book import NotRecorded
-from kev.ledger.views import write_views
 from kev.rounds.engine import Engine
 
 
@@ -51,13 +48,5 @@ async def start_all(engine: Engine, units: Iterable[str], stagger_s: float) -> S
             done.calls[unit_id] = ref.id
             engine.say(f"{unit_id}: {ref.id}")
         finally:
-            show(engine, unit.order.name)
+            engine.gate.show(unit.order.name)
     return done
-
-
-def show(engine: Engine, name: str) -> None:
-    """Bring the view of a study or read up to the ledger; that it cannot be written is said and stops nothing."""
-    try:
-        write_views(engine.runs, engine.ledger.read(), {name})
-    except (NotRecorded, DamagedFile) as error:
-        engine.say(f"!!! {error}")

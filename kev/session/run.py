@@ -104,10 +104,12 @@ class Rounds:
     async def _admit(self, engine: Engine, loaded: LoadedSpec, outcome: Outcome) -> Decimal | None:
         """Hold the round against the sum and launch it. Returns what was spent before; None if it was not launched."""
         gate, number = engine.gate, loaded.spec.round
-        started, told = engine.clock.monotonic(), ""
+        started, told, before = engine.clock.monotonic(), "", None
         while True:
             try:
                 total = await gate.preview(f"round {number}", wanted_of(engine, loaded))
+                if before is None:  # a later sum has what was started of the round meanwhile
+                    before = total.account.spent
                 if total.bound:
                     try:
                         total.check()
@@ -117,7 +119,7 @@ class Rounds:
                         self._stop(gate, number, f"{refusal}; no further round is launched", outcome)
                         return None
                 await launch(engine, loaded, stagger_s=self.stagger_s)
-                return total.account.spent or Decimal(0)
+                return before or Decimal(0)
             except (RemoteError, Refused, LockHeld) as error:
                 why = str(error)
             if why != told:
@@ -128,7 +130,7 @@ class Rounds:
                 gate.note("blocked", why, subject=f"round {number}", severity="warning")
                 if has_begun(engine, number):
                     self.say(f"round {number}: could not be launched whole; what of it was started is watched")
-                    return gate_spent(gate)
+                    return gate_spent(gate) if before is None else before
                 self.say(f"round {number}: blocked for {BLOCKED_S / 60:.0f} minutes, and skipped")
                 return None
             await gate.sleep(RETRY_S)

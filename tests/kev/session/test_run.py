@@ -113,6 +113,27 @@ async def test_what_cannot_be_launched_for_half_an_hour_is_recorded_as_blocked_a
     assert sum("is not deployed" in line for line in round_lab.said) == 1
 
 
+async def test_a_round_of_which_only_a_part_could_be_launched_is_watched_to_its_read_out(round_lab: RoundLab) -> None:
+    spawns = 0
+
+    async def limit(name: str) -> str:
+        nonlocal spawns
+        spawns += name == "spawn"
+        return "limit" if name == "spawn" and spawns > 2 else "ok"  # the first asks for the sources
+
+    round_lab.compute.point = limit
+    outcome = await run(round_lab)
+    assert "spend limit" in outcome.blocked[201] and outcome.stopped is None
+    assert outcome.done == [201]
+    (line,) = lines_of(round_lab)
+    assert line["round"] == 201 and line["spend_before"] == 0
+    trials = [unit for unit in round_lab.gate.ledger.read().by_id.values() if unit.order.kind == "trial"]
+    assert [(unit.outcome, len(unit.counted)) for unit in trials] == [("done", 1), ("blocked", 0)]
+    assert spawns == 3, "what met the limit is not asked for again"
+    assert sum("could not be launched whole" in each for each in round_lab.said) == 1
+    assert round_lab.clock.time >= 1800
+
+
 async def test_a_provider_that_comes_back_within_half_an_hour_is_waited_for(round_lab: RoundLab) -> None:
     async def away(_: str) -> str:
         return "unavailable" if round_lab.clock.time < 900 else "ok"

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from kev.compute.errors import RemoteError
 from kev.errors import DamagedFile
 from kev.ledger import book, units, views
 from kev.records.base import write_record
-from kev.rounds import resume
-from kev.rounds.watching import asking, decide, pending
+from kev.rounds import cancel, resume
+from kev.rounds.watching import asking, decide, pending, sweep
 from kev.rounds.watching.passes import Watch
 
 Patch = pytest.MonkeyPatch
@@ -153,6 +154,20 @@ def give_up_without_a_list(patch: Patch) -> None:
     patch.setattr(asking, "settle_pending", lambda *unit, **known: real(*unit, **known | {"unknown": ()}))
 
 
+def look_back_for_an_hour(patch: Patch) -> None:
+    """The clock of this machine is taken to be ahead of the provider's by an hour at most."""
+    patch.setattr(sweep, "LOOK_BACK", timedelta(hours=1))
+
+
+def believe_that_what_is_unknown_was_cancelled(patch: Patch) -> None:
+    """A call that the provider does not know just now is no more, if it was asked to stop."""
+
+    class Phases:
+        MISSING = None
+
+    patch.setattr(cancel, "Phase", Phases)
+
+
 def take_silence_for_failure(patch: Patch) -> None:
     """A call that cannot be asked about has failed."""
     real = asking.not_heard
@@ -283,11 +298,13 @@ MUTATIONS: list[Mutation] = [
     reach_the_limit, forget_the_reserve, forget_reads, forget_later_attempts, forget_what_the_meter_lacks,
     forget_the_cycle_before, skip_the_sessions_lock,
     spawn_outside_of_the_lock, write_the_intent_after_the_spawn, take_a_lost_reply_for_a_refusal,
-    give_up_at_once, give_up_without_a_list, take_silence_for_failure, take_unknown_for_ended,
+    give_up_at_once, give_up_without_a_list, look_back_for_an_hour, take_silence_for_failure, take_unknown_for_ended,
     start_what_runs, allow_any_number_of_attempts, read_a_test_again, settle_what_was_only_asked_to_stop,
     ignore_a_pause, keep_a_torn_line, leave_the_call_unwritten, take_success_for_a_result,
     keep_the_newest_reading_only, write_over_damage, overlook_damage, take_an_empty_ledger_for_a_new_one,
     resume_without_the_gate,
 ]  # fmt: skip
-RARE: list[Mutation] = [adopt_without_the_nonce, trust_an_old_reading]
+RARE: list[Mutation] = [
+    adopt_without_the_nonce, trust_an_old_reading, believe_that_what_is_unknown_was_cancelled,
+]  # fmt: skip
 """What takes more nights than there are in CI."""
