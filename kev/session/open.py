@@ -7,6 +7,7 @@ new one, since the provider meters it from now on.
 import argparse
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -90,6 +91,16 @@ def new_state(wanted: Opening, summary: CostSummary, at: str) -> SessionState:
     return SessionState.model_validate(values)
 
 
+def begin(path: Path, state: SessionState, at: datetime) -> None:
+    """Write the state of a new session, and its opening into the journal. Raises Refused if the name is taken."""
+    create_state(path, state)
+    append_event(events_path(path), at, "opened", f"{_money(state)}, baseline ${state.baseline_usd:f}", who=operator())
+
+
+def _money(state: SessionState) -> str:
+    return f"{'simulated ' if state.simulated else ''}authorization ${state.authorization_usd:f}"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `open`."""
     add_place(parser, named=False)
@@ -119,17 +130,14 @@ def open_command(arguments: argparse.Namespace) -> int:
 
     async def work(compute: Compute) -> int:
         state = await take_baseline(compute, clock, wanted)
-        word = "simulated " if state.simulated else ""
         if arguments.dry_run:
-            answer(arguments, {"would_write": str(path), "state": state.to_json()},
-                   [f"would open {path}: {word}authorization ${state.authorization_usd:f}, baseline "
-                    f"${state.baseline_usd:f} in cycle {state.cycle}"])  # fmt: skip
+            answer(
+                arguments,
+                {"would_write": str(path), "state": state.to_json()},
+                [f"would open {path}: {_money(state)}, baseline ${state.baseline_usd:f} in cycle {state.cycle}"],
+            )
             return 0
-        create_state(path, state)
-        append_event(
-            events_path(path), clock.now(), "opened",
-            f"{word}authorization ${state.authorization_usd:f}, baseline ${state.baseline_usd:f}", who=operator(),
-        )  # fmt: skip
+        begin(path, state, clock.now())
         standing = read_standing(path, clock.now())
         others = [session_name(other) for other in list_states(path.parent) if other != path and not is_closed(other)]
         notes = [f"!!! session {other} is still open; name yours with --session" for other in others]

@@ -16,9 +16,8 @@ from kev.rounds.specs import LoadedSpec, load_spec
 from kev.rounds.watch import write_readout_of
 from kev.session.desk import ask_provider
 from kev.session.find import find_state, is_closed, list_states
-from kev.session.open import Opening, check_opening, take_baseline
+from kev.session.open import Opening, begin, check_opening, take_baseline
 from kev.session.run import Outcome, Rounds, wanted_of
-from kev.session.state import create_state
 from kev.session.view import read_session
 
 
@@ -88,7 +87,7 @@ def _open(options: argparse.Namespace, start: Decimal, cap: Decimal) -> str:
         if state.baseline_usd < start:
             raise Refused(f"--spend-start {start:f}: the meter stands at ${state.baseline_usd:f}, which is less; a "
                           "cycle has ended since, or the figure is another workspace's")  # fmt: skip
-        create_state(path, state.model_copy(update={"baseline_usd": start}))
+        begin(path, state.model_copy(update={"baseline_usd": start}), clock.now())
         return 0
 
     ask_provider(work)

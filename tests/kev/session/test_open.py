@@ -10,10 +10,10 @@ import pytest
 from fake_compute import EPOCH, FakeClock, FakeCompute
 
 from kev.errors import DamagedFile, KevError, NotFound, Refused, UsageError
-from kev.session import create_state, read_session, update_state, with_reading
+from kev.session import events_path, read_events, read_session, update_state, with_reading
 from kev.session.__main__ import build_parser, main
 from kev.session.find import find_state
-from kev.session.open import Opening, check_opening, take_baseline
+from kev.session.open import Opening, begin, check_opening, take_baseline
 from kev.session.standing import read_standing
 
 HUNDRED = Decimal(100)
@@ -31,12 +31,15 @@ async def opened(root: Path, metered: str = "500", **changes: Any) -> Path:
     wanted = Opening(**{"name": "night", "authorization": HUNDRED, **changes})
     compute = compute_at(metered)
     path = check_opening(root, wanted)
-    create_state(path, await take_baseline(compute, compute.clock, wanted))
+    begin(path, await take_baseline(compute, compute.clock, wanted), compute.clock.now())
     return path
 
 
 async def test_a_session_begins_at_the_meter_with_a_tenth_kept_back_and_says_whose_money_it_is(tmp_path: Path) -> None:
-    session = read_session(await opened(tmp_path, "1085.31568035"))
+    path = await opened(tmp_path, "1085.31568035")
+    session = read_session(path)
+    (event,) = read_events(events_path(path)).events
+    assert (event.kind, event.text) == ("opened", "simulated authorization $100, baseline $1085.31568035")
     assert (session.baseline, session.reserve, session.cycle) == (Decimal("1085.31568035"), Decimal(10), "2026-11")
     assert session.simulated and session.opened_at == EPOCH
     assert session.spent is not None and session.spent.usd == 0
