@@ -22,6 +22,8 @@ class RoundLab(Lab):
     def __init__(self, root: Path, spec: dict[str, Any] | None = None, authorization: str = "200") -> None:
         spec_path = write_checkout(root)
         (root / "PLAN.md").write_text(PLAN)
+        (root / "kev").mkdir(exist_ok=True)
+        (root / "kev" / "__init__.py").write_text("")  # a checkout's sources are its own, and these few
         write_spec(spec_path, changed(good_spec(), "round", to=201) if spec is None else spec)
         git(root, "init", "-q")
         git(root, "add", "-A", ".")

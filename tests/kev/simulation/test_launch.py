@@ -54,7 +54,7 @@ async def test_a_launch_that_died_half_way_is_completed_by_the_next(round_lab: R
 
 
 async def test_other_sources_are_refused_before_anything_is_spawned(round_lab: RoundLab) -> None:
-    round_lab.compute.hashes = {"kev/gate.py": "other"}
+    round_lab.compute.hashes |= {"kev/gate.py": "other"}
     with pytest.raises(Refused, match=r"deployed from other sources: kev/gate\.py; run: KEV_APP_NAME=lamps-r201"):
         await launch(round_lab.engine(), round_lab.loaded)
     assert [name for name in round_lab.compute.spawned if name.startswith("trial/")] == []
