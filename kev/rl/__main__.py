@@ -5,15 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from kev.console import run
-from kev.data.record import DataRecord
 from kev.errors import UsageError
-from kev.records.base import parse_record
 from kev.records.plan import TrialConfig
 from kev.rl import reinforce
 from kev.rl.config import RlConfig
 from kev.rl.environment import ENVIRONMENTS, draw_records
-from kev.suite import Suite, open_suite
-from kev.train.mix import trial_records
+from kev.suite import open_suite
+from kev.train.mix import partition_records, trial_records
 from kev.train.settings import TrainingOptions
 
 SETTINGS = [name for name in RlConfig.model_fields if name not in ("init_from", "normalise")]
@@ -53,7 +51,7 @@ def _reinforce(given: argparse.Namespace) -> int:
         held_out = draw_records(given.environments, given.held_out, seed=given.seed, part="development")
     else:
         records = trial_records(TrialConfig(base=given.init), suite, Path.cwd())
-        held_out = _development(suite)[: given.held_out]
+        held_out = partition_records(suite, "development")[: given.held_out]
     report = reinforce(
         config,
         records,
@@ -65,11 +63,6 @@ def _reinforce(given: argparse.Namespace) -> int:
         ),
     )
     return 0 if report.checkpoint.exists() else 1
-
-
-def _development(suite: Suite) -> list[DataRecord]:
-    path = suite.partition_path("development")
-    return [parse_record(path, value, DataRecord) for value in suite.read_partition("development")]
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def trial_records(config: TrialConfig, suite: Suite, root: Path) -> list[DataRec
     Raises Refused for a source that the suite does not let be trained on, and what reading the files raises.
     """
     check_corpus(root, suite.directory, suite.manifest)
-    own = _partition(suite)
+    own = partition_records(suite, "train")
     if config.data is not None:
         _check_own_corpus(root, config.data)
         records = _read(root / config.data)
@@ -50,9 +50,10 @@ def is_generated(record: DataRecord) -> bool:
     return record.meta.pair_id is not None or "structure" in extra or "facts" in extra
 
 
-def _partition(suite: Suite) -> list[DataRecord]:
-    path = suite.partition_path("train")
-    return [parse_record(path, value, DataRecord) for value in suite.read_partition("train")]
+def partition_records(suite: Suite, partition: str) -> list[DataRecord]:
+    """The records of a partition that may be read freely. Raises what reading it raises."""
+    path = suite.partition_path(partition)
+    return [parse_record(path, value, DataRecord) for value in suite.read_partition(partition)]
 
 
 def _read(path: Path) -> list[DataRecord]:
