@@ -10,8 +10,8 @@ from typing import Any
 from kev import files
 from kev.autorl.rejection import Rejected
 from kev.errors import DamagedFile
+from kev.model.layout import CONFIG
 
-CONFIG = "config.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 MAX_BYTES = 64 * 1024 * 1024
 EXTRA = "extra_special_tokens"

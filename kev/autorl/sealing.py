@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kev import files
-from kev.autorl.model_files import CONFIG, TOKENIZER_CONFIG, put_right
+from kev.autorl.model_files import TOKENIZER_CONFIG, put_right
 from kev.autorl.opening import inside, opened, opened_file
 from kev.autorl.rejection import Rejected
-from kev.autorl.weights import ADAPTER_CONFIG, INDEX, Weights, find_weights
+from kev.autorl.weights import Weights, find_weights
 from kev.errors import KevError
+from kev.model.layout import ADAPTER_CONFIG, CONFIG, INDEX, WEIGHTS
 from kev.records.autorl import SealedManifest
 
 SMALL = {
@@ -122,7 +123,7 @@ class Sealer:
         for name in hashes:
             if name == ADAPTER_CONFIG or (name.endswith(".safetensors") and name not in weights.names):
                 files.remove(model / name)
-        if INDEX in hashes and len(weights.names) == 1 and weights.names[0] == "model.safetensors":
+        if INDEX in hashes and weights.names == (WEIGHTS,):
             files.remove(model / INDEX)
         remarks = [*weights.remarks, *put_right(model)]
         digest = _digest(hashes)

@@ -11,10 +11,8 @@ from kev import files
 from kev.autorl.rejection import Rejected
 from kev.autorl.tensors import Tensor, read_tensors
 from kev.errors import DamagedFile, NotFound
+from kev.model.layout import ADAPTER_CONFIG, INDEX, WEIGHTS
 
-WEIGHTS = "model.safetensors"
-INDEX = "model.safetensors.index.json"
-ADAPTER_CONFIG = "adapter_config.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 MERGE = "merge it into its base (merge_and_unload) and save the whole model"
 
