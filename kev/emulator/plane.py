@@ -32,6 +32,7 @@ from kev.emulator.memory import over_limit
 from kev.emulator.money import Billing, Meter, SpendCap
 from kev.emulator.narrator import Narrator
 from kev.emulator.plan import Event, FaultPlan, read_plan
+from kev.emulator.running import Runner
 from kev.emulator.scheduler import Scheduler
 from kev.emulator.store import Store
 from kev.emulator.termination import Terminator
@@ -133,9 +134,8 @@ class Emulator:
         narrator = Narrator(store, self.book, clock)
         self.terminator = Terminator(self.timings, plan.container)
         self._launcher = Launcher(store, views, root, self.timings, plan.clock.container_skew_s)
-        self.scheduler = Scheduler(
-            store, clock, self.limits, cap, self._launcher, views, narrator, self.terminator, self.timings
-        )
+        runner = Runner(store, clock, self._launcher, views, narrator, self.terminator, self.timings)
+        self.scheduler = Scheduler(store, clock, self.limits, cap, runner, narrator, self.terminator, self.timings)
         self._blobs = Blobs(blobs, contents, views.pinned)
         self._apps = Apps(store, clock, self.limits, self.scheduler.stop_app, self.scheduler.retire)
         services: list[object] = [

@@ -1,33 +1,26 @@
 """Brings calls and containers together: queues, capacity, delivery, retries and rescheduling."""
 
-import asyncio
 import logging
-import os
 import time
 
 from kev.clock import Clock
 from kev.emulator.aftercare import CANCELLED, STOPPED_APP, Aftercare, describe_end
 from kev.emulator.container import Container
 from kev.emulator.entities import App, Attempt, Call, Function, Task
-from kev.emulator.launch import Launcher
 from kev.emulator.limits import Limits
 from kev.emulator.money import SpendCap
 from kev.emulator.narrator import Narrator
 from kev.emulator.plan import Event
 from kev.emulator.prices import gpu_of, hourly
-from kev.emulator.process import Output
 from kev.emulator.queues import CallQueues, may_retry
+from kev.emulator.running import Runner
 from kev.emulator.store import Store
 from kev.emulator.termination import Terminator
 from kev.emulator.timings import Timings
-from kev.emulator.volume_views import VolumeViews
 from kev.emulator.waiting import Bell, Jobs, first_of
 from kev.emulator.wire import new_id, pb
 
 GENERIC = pb.GenericResult
-
-STARTS_PER_CORE = 2
-"""Containers that start at the same time. All at once, none of a hundred would be ready before the last."""
 
 log = logging.getLogger(__name__)
 
@@ -36,22 +29,20 @@ class Scheduler:
     """Owns the queues and the running containers."""
 
     def __init__(
-        self, store: Store, clock: Clock, limits: Limits, cap: SpendCap, launcher: Launcher, views: VolumeViews,
-        narrator: Narrator, terminator: Terminator, timings: Timings,
+        self, store: Store, clock: Clock, limits: Limits, cap: SpendCap, runner: Runner, narrator: Narrator,
+        terminator: Terminator, timings: Timings,
     ) -> None:  # fmt: skip
         self._store = store
         self._clock = clock
         self._limits = limits
         self._cap = cap
-        self._launcher = launcher
-        self._views = views
+        self._runner = runner
         self._narrator = narrator
         self._terminator = terminator
         self._timings = timings
         self.queues = CallQueues(store, clock, lambda function_id: self._provide(store.function(function_id)))
         self._aftercare = Aftercare(store, self.queues, narrator, timings)
         self._capacity = Bell()
-        self._starts = asyncio.Semaphore(max(2, (os.cpu_count() or 1) * STARTS_PER_CORE))
         self._jobs = Jobs()
         self._closing = False
         self.containers: dict[str, Container] = {}
@@ -211,7 +202,7 @@ class Scheduler:
         try:
             has_gpus = await self._wait_for_capacity(container)
             if has_gpus:
-                await self._execute(container)
+                await self._runner.run(container, lambda: bool(self.queues.backlog(container.function.id)))
         except Exception as error:
             log.exception("container %s could not be run", container.task.id)
             container.defect = str(error) or repr(error)
@@ -220,7 +211,7 @@ class Scheduler:
                 self._limits.give_gpus(container.task.gpu_count)
             self._settle(container)
             await self._store.journal.sync()
-            await asyncio.to_thread(self._launcher.clear, container.task)
+            await self._runner.clear(container)
 
     async def _wait_for_capacity(self, container: Container) -> bool:
         """True once the cards are ours; False if the container is no longer needed."""
@@ -231,42 +222,6 @@ class Scheduler:
             if not self._cap.reached and self._limits.take_gpus(container.task.gpu_count):
                 return True
             await first_of(capacity, told, seconds=self._timings.cap_check if self._cap.reached else None)
-
-    async def _execute(self, container: Container) -> None:
-        task = container.task
-        async with self._starts:
-            if container.ending or not self.queues.backlog(container.function.id):
-                return
-            task.started = self._now()
-            self._store.save(task)
-            process = await self._launcher.start(
-                task, container.function, lambda output: self._printed(container, output)
-            )
-            container.process = process
-            # The container exists: it must be on record before it can do anything that outlives it.
-            await self._store.journal.sync()
-            if container.ending:
-                self._terminator.stop(container, container.ending)
-            end = asyncio.ensure_future(process.wait())
-            up = asyncio.ensure_future(container.is_up.wait())
-            await asyncio.wait((end, up), return_when=asyncio.FIRST_COMPLETED)
-            up.cancel()
-        commits = asyncio.create_task(self._commit_now_and_then(container))
-        try:
-            await end
-        finally:
-            commits.cancel()
-            await self._views.close(task.id)
-
-    async def _commit_now_and_then(self, container: Container) -> None:
-        while container.background_volumes:
-            await asyncio.sleep(self._timings.background_commit)
-            for volume_id in container.background_volumes:
-                await self._views.commit(container.task.id, volume_id)
-
-    def _printed(self, container: Container, output: Output) -> None:
-        self._narrator.print(container.task, output)
-        self._terminator.printed(container, output.text)
 
     def _settle(self, container: Container) -> None:
         """The container is gone: close its books, and let others take its place."""
