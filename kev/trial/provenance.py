@@ -27,20 +27,30 @@ def begin(
     directory: Path, config: Mapping[str, Any], suite: Suite, root: Path, *, device: str, legacy: bool = False
 ) -> dict[str, Any]:
     """Write the provenance of a trial that begins, and return it."""
-    found = {
+    found = of_beginning(
+        config, suite, source_hashes(root), commit=commit_of(root), device=device, gpu=None, legacy=legacy
+    )
+    files.write_atomic(directory / PROVENANCE, files.dump_json(found))
+    return found
+
+
+def of_beginning(
+    config: Mapping[str, Any], suite: Suite, hashes: Mapping[str, str], *, commit: str | None, device: str,
+    gpu: str | None, legacy: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """What is known of a trial before its first step."""
+    return {
         "config": dict(config),
         "config_sha256": config_sha256(config),
         "suite_sha256": suite.sha256,
-        "source_hashes": source_hashes(root),
-        "git_commit": commit_of(root),
+        "source_hashes": dict(hashes),
+        "git_commit": commit,
         "platform": platform.platform(),
         "torch": torch_version(),
         "device": device,
-        "gpu": None,
+        "gpu": gpu,
         "legacy_checkpoint": legacy,
     }
-    files.write_atomic(directory / PROVENANCE, files.dump_json(found))
-    return found
 
 
 def read(directory: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from kev.compute.claims import DictClaims
 from kev.compute.leases import CLAIMS_DICT
 from kev.errors import KevError
+from kev.records.base import AnyRecord
 from kev.worker.blends import run_interpolation
 from kev.worker.container import Container
 from kev.worker.locked import run_locked_test
@@ -29,19 +30,6 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
-def answer(duty: Callable[[], dict[str, Any]], container: Container) -> dict[str, Any]:
-    """What `duty` returns, or its expected failure in words: an exception would reach the launcher as a repr.
-
-    Files are named as the launcher knows them, wherever the volume is.
-    """
-    try:
-        return duty()
-    except KevError as error:
-        words = str(error).replace(str(container.runs.path), "/runs")
-        say(f"Error: {words}")
-        return {"refused": words}
-
-
 @dataclass(frozen=True, slots=True)
 class Duties:
     """The work of one container. Payloads are orders of `kev.worker.orders` as JSON objects."""
@@ -52,16 +40,31 @@ class Duties:
         return run_trial(parse_order(payload, TrialOrder), self.container, DictClaims(CLAIMS_DICT), say)
 
     def benchmark(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return answer(lambda: run_benchmark(parse_order(payload, BenchmarkOrder), self.container, say), self.container)
+        return self._answer(run_benchmark, payload, BenchmarkOrder)
 
     def locked_test(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return answer(lambda: run_locked_test(parse_order(payload, LockedOrder), self.container, say), self.container)
+        return self._answer(run_locked_test, payload, LockedOrder)
 
     def interpolate(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return answer(lambda: run_interpolation(parse_order(payload, BlendOrder), self.container, say), self.container)
+        return self._answer(run_interpolation, payload, BlendOrder)
 
     def mirror(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return answer(lambda: run_mirror(parse_order(payload, MirrorOrder), self.container, say), self.container)
+        return self._answer(run_mirror, payload, MirrorOrder)
 
     def rescore(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return answer(lambda: run_rescore(parse_order(payload, RescoreOrder), self.container, say), self.container)
+        return self._answer(run_rescore, payload, RescoreOrder)
+
+    def _answer(
+        self, duty: Callable[[AnyRecord, Container, Callable[[str], None]], dict[str, Any]], payload: dict[str, Any],
+        shape: type[AnyRecord],
+    ) -> dict[str, Any]:  # fmt: skip
+        """What `duty` returns, or its expected failure in words: an exception would reach the launcher as a repr.
+
+        Files are named as the launcher knows them, wherever the volume is.
+        """
+        try:
+            return duty(parse_order(payload, shape), self.container, say)
+        except KevError as error:
+            words = str(error).replace(str(self.container.runs.path), "/runs")
+            say(f"Error: {words}")
+            return {"refused": words}

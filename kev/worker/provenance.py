@@ -1,13 +1,12 @@
 """provenance.json of a trial: the configuration and the hashes that its numbers depend on."""
 
-import platform
 from pathlib import Path
 from typing import Any
 
 from kev import files
 from kev.errors import DamagedFile, Refused
 from kev.suite import Suite
-from kev.trial.provenance import config_sha256, torch_version
+from kev.trial.provenance import config_sha256, of_beginning
 from kev.worker.orders import TrialOrder
 from kev.worker.sources import describe, differing
 
@@ -16,20 +15,11 @@ def new_provenance(
     order: TrialOrder, suite: Suite, hashes: dict[str, str], *, device: str, synthetic: bool
 ) -> dict[str, Any]:
     """What is written before the first step."""
-    provenance: dict[str, Any] = {
-        "config": order.config,
-        "config_sha256": config_sha256(order.config),
-        "suite_sha256": suite.sha256,
-        "source_hashes": hashes,
-        "git_commit": order.git_commit,
-        "platform": platform.platform(),
-        "torch": torch_version(),
-        "device": device,
-        "gpu": order.gpu,
-        "legacy_checkpoint": order.existing is not None,
-        "nonces": [order.nonce],
-    }
-    return provenance | ({"synthetic": True} if synthetic else {})
+    provenance = of_beginning(
+        order.config, suite, hashes, commit=order.git_commit, device=device, gpu=order.gpu,
+        legacy=order.existing is not None,
+    )  # fmt: skip
+    return provenance | {"nonces": [order.nonce]} | ({"synthetic": True} if synthetic else {})
 
 
 def continued_provenance(path: Path, order: TrialOrder, hashes: dict[str, str]) -> dict[str, Any]:
