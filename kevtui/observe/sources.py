@@ -126,14 +126,11 @@ class Sources:
         found: ReadRecord | None = self.value(f"{self.runs}/{directory.removeprefix('runs/')}.read.json", _read_read)
         return found
 
-    def watchers(self) -> "Iterator[tuple[str, WatcherRecord]]":
-        """(path, record) of every watcher that has left a sign of life."""
-        for name in self.lister.files(self.runs):
-            if name.endswith(WATCHER_SUFFIX):
-                path = f"{self.runs}/{name}"
-                found: WatcherRecord | None = self.value(path, _read_watcher)
-                if found is not None:
-                    yield path, found
+    def watcher(self) -> "tuple[str, WatcherRecord] | None":
+        """(path, record) of the sign of life of the session's watcher."""
+        path = f"{self.runs}/{self.target.session}{WATCHER_SUFFIX}"
+        found: WatcherRecord | None = self.value(path, _read_watcher)
+        return None if found is None else (path, found)
 
     def watch_path(self, study: str) -> str:
         return f"{self.runs}/{study}{WATCH_SUFFIX}"

@@ -2,7 +2,7 @@
 
 from kevtui.observe import derive
 from kevtui.observe.snapshot import Study, Watcher, WatcherState
-from kevtui.observe.sources import WATCHER_SUFFIX, Sources
+from kevtui.observe.sources import Sources
 
 DONE = "done"
 
@@ -30,16 +30,15 @@ def view_watcher(studies: tuple[Study, ...], sources: Sources) -> Watcher:
 
 
 def _by_its_own_sign(sources: Sources) -> Watcher | None:
-    target = sources.target
-    for path, record in sources.watchers():
-        age_s = sources.age_s(path)
-        is_meant = target.round is None or record.round == target.round
-        if age_s is None or not is_meant or path != f"{sources.runs}/{target.session}{WATCHER_SUFFIX}":
-            continue
-        return Watcher(
-            derive.watcher_state(age_s, unsettled=record.state != DONE), derive.coarse(age_s), sources.shown(path)
-        )
-    return None
+    found = sources.watcher()
+    if found is None:
+        return None
+    path, record = found
+    age_s = sources.age_s(path)
+    if age_s is None or sources.target.round not in (None, record.round):
+        return None
+    state = derive.watcher_state(age_s, unsettled=record.state != DONE)
+    return Watcher(state, derive.coarse(age_s), sources.shown(path))
 
 
 def _settled(study: str, sources: Sources) -> bool:
