@@ -124,8 +124,6 @@ def _wish(arguments: argparse.Namespace) -> "Wish":
 
 def _accepted_before(proposal: "Proposal") -> "Outcome | None":
     """The same action, or another one of that verb on that target that is still under way."""
-    import time
-
     from kevtui.actions.accept import Outcome
     from kevtui.actions.proposal import place_of
     from kevtui.actions.requests import find_latest
@@ -181,14 +179,13 @@ def _follow(outcome: "Outcome", report: dict[str, Any], no_wait: bool, clock: "C
         time.sleep(POLL_S)
         accepted = read_accepted(runs, request.id)
     state = accepted.state(clock.now().timestamp())
+    changed = not outcome.repeated and state in ("done", "pending") and request.verb != "validate"
     report |= {
-        "id": request.id, "state": state, "changed": not outcome.repeated and state in ("done", "pending"),
+        "id": request.id, "state": state, "changed": changed,
         "repeated": outcome.repeated, "who": request.who, "reason": request.reason or None,
         "before": request.before or None, "after": request.after or None,
         "text": (accepted.result.text if accepted.result else last_words(runs, request.id)) or None,
     }  # fmt: skip
-    if not outcome.repeated and VERBS[request.verb].name == "validate":
-        report["changed"] = False
     return exit_codes.FINE if state in ("done", "pending") else exit_codes.FAILED
 
 
