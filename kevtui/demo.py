@@ -35,7 +35,8 @@ def demo(arguments: argparse.Namespace) -> int:
     output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
     why = no_screen(output)
     complain("preparing: an emulator, a registered round, a session of simulated money")
-    root = folder(arguments.root, prefix="kev-demo-", what="demo")
+    # Hidden, as what is not kept: from a folder in plain sight no finished checkpoint is ever removed, not even these.
+    root = folder(arguments.root, prefix=".kev-demo-", what="demo")
     with Player(root, fast=arguments.fast, temporary=arguments.root is None) as player:
         # The actions of the dashboard must meet the emulator, and not a provider that this environment names.
         os.environ.update(player.await_environment())
