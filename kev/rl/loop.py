@@ -16,6 +16,7 @@ from kev.train.batches import StepPlan, plan_epoch, split_by_length
 from kev.train.feed import PaddedCost
 from kev.train.log import LINE_EVERY, ProgressLine, RunLog
 from kev.train.memory import peak_device_bytes, peak_rss_bytes
+from kev.train.optimizer import Step
 from kev.train.resume import Counters, capture, write_point
 from kev.train.settings import TrainingOptions
 from kev.train.setup import PASS_OVERHEAD
@@ -102,28 +103,7 @@ class Loop:
             elapsed=ended - self._began,
             peak=peak_device_bytes(policy.parallel.device),
         )
-        self.log.record(
-            {
-                "step": counters.step,
-                "steps": policy.schedule.steps,
-                "epoch": epoch,
-                "loss": files.as_finite(total.loss),
-                "kl": files.as_finite(total.kl),
-                "reward": files.as_finite(total.reward),
-                "drawn_accuracy": files.as_finite(total.accuracy),
-                "entropy": files.as_finite(total.entropy),
-                "clip_share": files.as_finite(total.clip_share),
-                "lr": policy.config.lr * rate.share,
-                "grad_norm": files.as_finite(done.grad_norm),
-                "clipped": done.clipped,
-                "step_seconds": counters.step_seconds[-1],
-                "records": plan.records,
-                "tokens": total.tokens,
-                "tokens_per_second": round(total.tokens / max(ended - started, 1e-9), 1),
-                "padded_tokens": total.padded_tokens,
-                "memory_bytes": counters.peak_mem or peak_rss_bytes(),
-            }
-        )
+        self._log_step(epoch, plan, total, done, lr=policy.config.lr * rate.share)
         self._progress.add(total.loss, total.kl, 0.0)
         self._since_line.add(total)
         if not (math.isfinite(total.loss) and math.isfinite(done.grad_norm)):
@@ -134,6 +114,31 @@ class Loop:
             )
         if counters.step % LINE_EVERY == 0:
             self.log.say(self._line(epoch))
+
+    def _log_step(self, epoch: int, plan: StepPlan, total: Measures, done: Step, *, lr: float) -> None:
+        counters, seconds = self.counters, self.counters.step_seconds[-1]
+        self.log.record(
+            {
+                "step": counters.step,
+                "steps": self.policy.schedule.steps,
+                "epoch": epoch,
+                "loss": files.as_finite(total.loss),
+                "kl": files.as_finite(total.kl),
+                "reward": files.as_finite(total.reward),
+                "drawn_accuracy": files.as_finite(total.accuracy),
+                "entropy": files.as_finite(total.entropy),
+                "clip_share": files.as_finite(total.clip_share),
+                "lr": lr,
+                "grad_norm": files.as_finite(done.grad_norm),
+                "clipped": done.clipped,
+                "step_seconds": seconds,
+                "records": plan.records,
+                "tokens": total.tokens,
+                "tokens_per_second": round(total.tokens / max(seconds, 1e-9), 1),
+                "padded_tokens": total.padded_tokens,
+                "memory_bytes": counters.peak_mem or peak_rss_bytes(),
+            }
+        )
 
     def _line(self, epoch: int) -> str:
         counters, count = self.counters, max(self._progress.steps, 1)

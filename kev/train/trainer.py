@@ -106,9 +106,7 @@ class Trainer:
             elapsed=ended - self._began,
             peak=peak_device_bytes(run.parallel.device),
         )
-        for part in parts:
-            for name, count in part.touched.items():
-                counters.touched[name] = counters.touched.get(name, 0) + count
+        self._count_touched(parts)
         self._progress.add(loss, kl, anchor)
         self.log.record(
             {
@@ -133,6 +131,12 @@ class Trainer:
         if counters.step % LINE_EVERY == 0:
             pace = counters.elapsed / counters.seen
             self.log.say(self._progress.line(epoch=epoch, step=counters.step, steps=run.steps, seconds_per_record=pace))
+
+    def _count_touched(self, parts: list[PassResult]) -> None:
+        touched = self.counters.touched
+        for part in parts:
+            for name, count in part.touched.items():
+                touched[name] = touched.get(name, 0) + count
 
     def _stop_if_diverged(self, loss: float, norm: float) -> None:
         if math.isfinite(loss) and math.isfinite(norm):
