@@ -1,7 +1,7 @@
 """`python -m kev.demo DIR [--fast]`: a real small round on this machine, without a screen.
 
-Each phase is a JSON line on the output: {"phase", "text", "seconds"}. Without --attended it ends at the read-out's
-candidate; with it, it stays for as long as its input is open, so that a stage can be confirmed.
+Each phase is a JSON line on the output: {"phase", "text"}. Without --attended it ends when a stage of the candidate
+waits to be confirmed; with it, it stays for as long as its input is open, so that the stage can be.
 """
 
 import argparse
