@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from kev.console import run
+from kev.console import run, say
 from kev.evaluators import EVALUATOR_FILES, evaluator_hashes
 from kev.procedure.training import only_training
 from kev.records.plan import SNAPSHOT_FRACTIONS
@@ -56,32 +56,28 @@ def _run(given: argparse.Namespace) -> int:
     if given.resume:
         if given.dry_run:
             for job in unfinished_jobs(study):
-                _say(f"{job.id}: would go on")
+                say(f"{job.id}: would go on")
             return 0
         with only_training():
-            return _show(resume_study(study, torch_tools(given.device, say=_say), given.out.parent))
+            return _show(resume_study(study, torch_tools(given.device, say=say), given.out.parent))
     jobs = plan_jobs(study, given.plan, given.existing or [])
     if given.dry_run:
         for job in jobs:
-            _say(describe(job))
+            say(describe(job))
         return 0
     with only_training():
-        return _show(run_study(study, jobs, torch_tools(given.device, say=_say), given.out.parent))
+        return _show(run_study(study, jobs, torch_tools(given.device, say=say), given.out.parent))
 
 
 def _show(ranked: Ranked) -> int:
     for line in ranked.lines:
         if line["status"] == "failed":
-            _say(f"{line['id']}: failed: {line['error']}")
+            say(f"{line['id']}: failed: {line['error']}")
         else:
-            _say(f"{line['id']}: objective {line['objective']}")
+            say(f"{line['id']}: objective {line['objective']}")
     for fault in ranked.faults:
         print(visible(str(fault)), file=sys.stderr)
     return 1 if ranked.faults else 0
-
-
-def _say(line: str) -> None:
-    print(visible(line), flush=True)
 
 
 def is_running(pid: int) -> bool:
