@@ -79,6 +79,8 @@ def _predictor(given: argparse.Namespace, selection: Selection) -> tuple[Predict
         from kev.predictors.checkpoint import CheckpointScorer
 
         scorer = CheckpointScorer(given.run, manifest=selection.manifest, device=given.device)
+        for remark in scorer.remarks:
+            _say(f"!!! {remark}")
         return LocalPredictor(scorer, batch=given.batch), None
     from kev.predictors.remote import Endpoint, RemotePredictor
 

@@ -11,6 +11,7 @@ import argparse
 import ipaddress
 import os
 import socket
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,8 @@ def _serve(given: argparse.Namespace) -> int:
         scorer = CheckpointScorer(
             given.run, device=given.device, dtype=given.dtype, temperature=given.temperature, serving=True
         )
+        for remark in scorer.remarks:
+            print(f"!!! {visible(remark)}", file=sys.stderr, flush=True)
         settings = Settings(
             given.run, token, date_facts=given.date_facts, max_state_tokens=scorer.max_state,
             release_date=release_date(scorer.directory),

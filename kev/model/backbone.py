@@ -1,17 +1,28 @@
 """Any transformers decoder as the backbone: loaded from local files, without its vocabulary head."""
 
 import copy
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from kev import files
 from kev.errors import DamagedFile, Refused
 from kev.model.batch import Batch
-from kev.model.layout import ADAPTER, ADAPTER_CONFIG, check_whole
+from kev.model.layout import (
+    ADAPTER,
+    ADAPTER_CONFIG,
+    INDEX,
+    WEIGHTS,
+    Layout,
+    beside_adapter,
+    full_weights,
+    tensor_names,
+)
 from kev.model.mask import additive_mask, visible_keys
 from kev.text import shorten, visible
 
@@ -24,25 +35,42 @@ MASKABLE = frozenset({"full_attention", "sliding_attention", "attention"})
 """Kinds of layers that read a mask of ours as it is meant. Recurrent ones carry a state past every mask."""
 
 
-def load_backbone(directory: Path, *, dtype: str = "fp32", attention: str = "sdpa") -> nn.Module:
+def find_backbone(directory: Path) -> Layout:
+    """The files of the weights of a base, or of a checkpoint's backbone.
+
+    Raises DamagedFile, or Refused for an adapter: alone, or beside weights that it may or may not be merged into.
+    """
+    layout = full_weights(directory)
+    described, adapter = (directory / ADAPTER_CONFIG).is_file(), (directory / ADAPTER).is_file()
+    if not layout.weights:
+        if described or adapter:
+            raise Refused(f"{directory}: an adapter without the weights it belongs to; merge it into its base first")
+        raise DamagedFile(directory, f"holds no weights: neither {WEIGHTS} nor {INDEX}")
+    if described and adapter:
+        raise Refused(
+            f"{directory / ADAPTER}: an adapter beside full weights, and nothing says whether it is merged into them; "
+            f"merge it, or remove it and {ADAPTER_CONFIG}"
+        )
+    return beside_adapter(directory, layout) if described else layout
+
+
+def load_backbone(
+    directory: Path, *, weights: Sequence[Path] | None = None, dtype: str = "fp32", attention: str = "sdpa"
+) -> nn.Module:
     """The decoder whose `config.json` and weights lie in `directory`; no remote code is run and nothing fetched.
 
-    `dtype` is fp32, bf16, fp16, or `stored` for that of the files; `attention` gives way to `eager` where the
-    architecture has no other. Raises NotFound, DamagedFile, or Refused for one that transformers does not know.
+    `weights` are the files that count, those of `find_backbone` unless given. `dtype` is fp32, bf16, fp16, or `stored`
+    for that of the files; `attention` gives way to `eager` where the architecture has no other. Raises NotFound,
+    DamagedFile, or Refused for one that transformers does not know.
     """
-    weights = sorted(directory.glob("*.safetensors"))
-    if (directory / ADAPTER_CONFIG).exists():
-        if [path.name for path in weights] == [ADAPTER]:
-            raise Refused(f"{directory}: an adapter without the weights it belongs to; merge it into its base first")
-        # transformers follows it, wherever it leads, and adds what it finds to the weights.
-        raise Refused(f"{directory / ADAPTER_CONFIG}: left beside full weights, which are meant without it; remove it")
     config = read_config(directory)
-    for path in weights:
-        check_whole(path)
+    paths = find_backbone(directory).weights if weights is None else weights
+    for path in paths:
+        tensor_names(path)
     transformers.utils.logging.disable_progress_bar()
     multimodal = config.get_text_config() is not config
     try:
-        model, report = _from_pretrained(directory, config, dtype, attention, language_only=multimodal)
+        model, report = _loaded(config, _tensors(paths), dtype, attention, language_only=multimodal)
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise DamagedFile(directory, f"no backbone loads from it: {_reason(error)}") from None
     missing = sorted(report["missing_keys"])
@@ -52,24 +80,34 @@ def load_backbone(directory: Path, *, dtype: str = "fp32", attention: str = "sdp
     return backbone
 
 
-def _from_pretrained(directory: Path, config: Any, dtype: str, attention: str, *, language_only: bool) -> Any:
-    # A model of several senses is opened as the language model in it.
-    loader: Any = transformers.AutoModelForCausalLM if language_only else transformers.AutoModel
+def _tensors(paths: Sequence[Path]) -> dict[str, Tensor]:
+    """What the files hold, mapped and not read."""
+    found: dict[str, Tensor] = {}
+    for path in paths:
+        found |= load_file(path)
+    return found
+
+
+def _loaded(config: Any, tensors: dict[str, Tensor], dtype: str, attention: str, *, language_only: bool) -> Any:
+    # A model of several senses is opened as the language model in it. transformers is given tensors, not a directory:
+    # there it would choose the files by their names, and follow an adapter's configuration wherever it leads.
+    known: Any = transformers.MODEL_FOR_CAUSAL_LM_MAPPING if language_only else transformers.MODEL_MAPPING
+    classes = known[type(config)]
+    loader = classes[0] if isinstance(classes, tuple) else classes
     try:
         return loader.from_pretrained(
-            directory,
+            None,
             config=config,
+            state_dict=tensors,
             dtype="auto" if dtype == STORED else DTYPES[dtype],
             attn_implementation=attention,
             local_files_only=True,
-            use_safetensors=True,
-            trust_remote_code=False,
             output_loading_info=True,
         )
     except ValueError as error:
         if attention == EAGER or "does not support an attention implementation" not in str(error):
             raise
-        return _from_pretrained(directory, config, dtype, EAGER, language_only=language_only)
+        return _loaded(config, tensors, dtype, EAGER, language_only=language_only)
 
 
 def build_backbone(config: Any, *, dtype: str = "fp32", attention: str = "sdpa") -> nn.Module:

@@ -24,7 +24,8 @@ class DecisionModel(nn.Module):
     """Scores the options of typed questions.
 
     `values` is what its `head.pt` says, unknown keys included; the tensors and the temperature in it are those of
-    `head` whenever it is saved. `directory` is where the tokenizer's files lie.
+    `head` whenever it is saved. `directory` is where the tokenizer's files lie. `remarks` say, a line each, which files
+    beside those that it was opened from were not used.
     """
 
     def __init__(self, backbone: nn.Module, head: PointerHead, encoder: Encoder, values: Head, directory: Path) -> None:
@@ -34,6 +35,7 @@ class DecisionModel(nn.Module):
         self.encoder = encoder
         self.values = values
         self.directory = directory
+        self.remarks: tuple[str, ...] = ()
 
     @property
     def config(self) -> Any:

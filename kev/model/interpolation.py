@@ -18,7 +18,7 @@ from torch import Tensor
 from kev import files
 from kev.checkpoint import HEAD, Head, write_head
 from kev.errors import NotFound, Refused
-from kev.model.layout import CONFIG, INDEX, find_layout, find_weights
+from kev.model.layout import CONFIG, INDEX, WEIGHTS, find_layout, full_weights
 from kev.model.loading import load_checkpoint, open_head
 from kev.model.saving import TOKENIZER_FILES
 
@@ -79,7 +79,7 @@ def open_other(directory: Path, names: set[str], dtype: str) -> Stored | Loaded:
     """
     found: Stored | Loaded
     if not (directory / HEAD).exists():
-        base = Stored(find_weights(directory))
+        base = Stored(full_weights(directory).weights)
         named = base.named_as(names)
         if named is None:
             lacking = min(names - base.names, default="a common prefix")
@@ -115,7 +115,9 @@ def interpolate(sft: Path, other: Path, alpha: float, out: Path, *, blend_head: 
     mixed_head = _mixed_head(head, open_head(other) if blend_head else None, alpha, note, sft)
     for path in layout.weights:
         _write_shard(path, out / path.name, theirs, alpha)
-    for name in (CONFIG, INDEX, *TOKENIZER_FILES):
+    # An index beside a single file is left over from another sharding.
+    index = () if layout.weights == (sft / WEIGHTS,) else (INDEX,)
+    for name in (CONFIG, *index, *TOKENIZER_FILES):
         try:
             files.write_atomic(out / name, files.read_bytes(sft / name))
         except NotFound:

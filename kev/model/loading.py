@@ -12,7 +12,7 @@ from kev import files
 from kev.checkpoint import HEAD, Head, read_head
 from kev.errors import DamagedFile, Refused, UsageError
 from kev.model.adapters import adapter_from, add_adapter, merge_adapter, trains_tokens
-from kev.model.backbone import DTYPES, STORED, is_hybrid, load_backbone, read_config
+from kev.model.backbone import DTYPES, STORED, find_backbone, is_hybrid, load_backbone, read_config
 from kev.model.context import TRAINING, Context
 from kev.model.decision_model import DecisionModel
 from kev.model.encoding import Encoder
@@ -39,7 +39,8 @@ def new_model(
     Raises NotFound, DamagedFile or Refused.
     """
     directory = locate(base, settings.base_revision)
-    backbone = load_backbone(directory, dtype=settings.weights_dtype, attention=attention)
+    found = find_backbone(directory)
+    backbone = load_backbone(directory, weights=found.weights, dtype=settings.weights_dtype, attention=attention)
     hybrid = is_hybrid(backbone)
     encoder = _encoder([directory], backbone, context, hybrid, settings.option_isolation)
     with torch.random.fork_rng(devices=[]):
@@ -51,6 +52,7 @@ def new_model(
             )
         head = PointerHead(_hidden_size(backbone), settings.head_dim)
     model = DecisionModel(backbone, head, encoder, Head(settings.head_values(base)), directory)
+    model.remarks = found.remarks
     return model.to(device).train()
 
 
@@ -79,18 +81,21 @@ def load_checkpoint(
     if layout.kind == "full":
         if lora_scale != 1.0:
             raise Refused(f"{directory}: lora_scale belongs to adapters; these are full weights")
-        backbone, places = _full(directory, head, dtype, attention), [directory]
+        backbone, places, remarks = _full(layout, head, dtype, attention), [directory], layout.remarks
     else:
         base = locate(head.base, head.get("base_revision"))
-        backbone = _adapted(layout, base, head, dtype=dtype, merge=merge, scale=lora_scale, attention=attention)
-        places = [directory, base]
+        found = find_backbone(base)
+        backbone = _adapted(layout, base, found, head, dtype=dtype, merge=merge, scale=lora_scale, attention=attention)
+        places, remarks = [directory, base], (*layout.remarks, *found.remarks)
     isolated = bool(head.get("option_isolation"))
     encoder = _encoder(places, backbone, context, is_hybrid(backbone), isolated)
     pointer = pointer_head(directory, head, _hidden_size(backbone))
     if temperature is not None:
         pointer.temperature = temperature
     tokenizer = next(place for place in places if (place / "tokenizer.json").is_file())
-    return DecisionModel(backbone, pointer, encoder, head, tokenizer).to(device).eval()
+    model = DecisionModel(backbone, pointer, encoder, head, tokenizer)
+    model.remarks = remarks
+    return model.to(device).eval()
 
 
 def open_head(directory: Path) -> Head:
@@ -119,16 +124,25 @@ def pointer_head(directory: Path, head: Head, hidden: int) -> PointerHead:
     return pointer
 
 
-def _full(directory: Path, head: Head, dtype: str | None, attention: str) -> nn.Module:
+def _full(layout: Layout, head: Head, dtype: str | None, attention: str) -> nn.Module:
+    directory = layout.weights[0].parent
     said = head.get("weights_dtype")
     stored = str(read_config(directory).dtype or "").removeprefix("torch.")
     if stored and stored != {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}.get(said):
         raise DamagedFile(directory, f"config.json says {stored} weights, {HEAD} {said}")
-    return load_backbone(directory, dtype=dtype or said, attention=attention)
+    return load_backbone(directory, weights=layout.weights, dtype=dtype or said, attention=attention)
 
 
 def _adapted(
-    layout: Layout, base: Path, head: Head, *, dtype: str | None, merge: bool | None, scale: float, attention: str
+    layout: Layout,
+    base: Path,
+    found: Layout,
+    head: Head,
+    *,
+    dtype: str | None,
+    merge: bool | None,
+    scale: float,
+    attention: str,
 ) -> nn.Module:
     directory = layout.weights[0].parent
     config = files.read_json(directory / ADAPTER_CONFIG)
@@ -143,7 +157,7 @@ def _adapted(
         raise Refused(f"{directory}: its adapter trains embeddings, which are never merged")
     if scale != 1.0 and not merge:
         raise Refused(f"{directory}: lora_scale needs a merged adapter")
-    stored = load_backbone(base, dtype=STORED if merge else dtype, attention=attention)
+    stored = load_backbone(base, weights=found.weights, dtype=STORED if merge else dtype, attention=attention)
     try:
         adapted = adapter_from(stored, config, load_file(layout.weights[0]))
     except Refused as error:

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from kev import files
 from kev.model.backbone import build_backbone
 from kev.model.delimiters import FAMILIES, neutralise
-from kev.model.layout import CONFIG, WEIGHTS, Layout, find_weights
+from kev.model.layout import CONFIG, WEIGHTS, full_weights
 
 Kind = Literal["attention", "hybrid"]
 
@@ -63,7 +63,7 @@ def make_tiny_base(
 
 def base_sha256(directory: Path) -> str:
     """The hash of a base's weights, which stands in for a revision where there is no Hub."""
-    return Layout("full", find_weights(directory)).sha256
+    return full_weights(directory).sha256
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:

@@ -94,6 +94,11 @@ class CheckpointScorer:
         return float(self.model.temperature)
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """Which files beside the checkpoint's own were not used, a line each."""
+        return self.model.remarks
+
+    @property
     def max_state(self) -> int:
         """Tokens that a state may have."""
         return self.encoder.context.max_state
@@ -152,7 +157,7 @@ class CheckpointScorer:
         return measured_checkpoint(self.run, self.directory, self.temperature)
 
     def describe(self) -> dict[str, Any]:
-        return {"run": self.run, "environment": self.environment()}
+        return {"run": self.run, "environment": self.environment(), "remarks": list(self.remarks)}
 
     def environment(self) -> dict[str, Any]:
         """What the figures were computed with."""

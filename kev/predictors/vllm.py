@@ -121,8 +121,11 @@ def open_vllm(run: str, *, manifest: Mapping[str, Any] | None = None, dtype: str
 
 
 def backbone_directory(checkpoint: CheckpointScorer, scratch: Path) -> Path:
-    """A directory with the checkpoint's backbone as transformers saves it: its own, or a merged copy in `scratch`."""
-    if checkpoint.model.values.get("weights") == "full":
+    """A directory with the checkpoint's backbone and nothing else: its own, or a copy in `scratch`.
+
+    An adapter is merged into the copy, and files that were left over beside the weights are not in it.
+    """
+    if checkpoint.model.values.get("weights") == "full" and not checkpoint.remarks:
         return checkpoint.directory
     backbone: Any = checkpoint.model.backbone
     backbone.save_pretrained(scratch)

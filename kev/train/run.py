@@ -185,6 +185,8 @@ def _say_start(
         f"{len(examples)} training requests (holdout={list(trainer.options.holdout)}), questions by type {dict(kinds)}"
     )
     log.say(f"plan: {run.schedule.describe()}")
+    for remark in run.model.remarks:
+        trainer.warn(remark)
     warning = run.schedule.warning()
     if warning:
         trainer.warn(warning)

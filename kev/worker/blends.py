@@ -52,7 +52,7 @@ def _other(order: BlendOrder, container: Container, show: Callable[[str], None])
 
 def _make(order: BlendOrder, alpha: str, sft: Path, other: Path, target: Path) -> None:
     from kev.model.interpolation import interpolate
-    from kev.model.layout import find_weights, weights_sha256
+    from kev.model.layout import full_weights
 
     files.remove_tree(target)
     note = {
@@ -61,12 +61,12 @@ def _make(order: BlendOrder, alpha: str, sft: Path, other: Path, target: Path) -
         "revision": None if order.toward else order.revision,
         "alpha": float(Decimal(alpha)),
         "blend_head": order.blend_head,
-        "sft_sha256": weights_sha256(find_weights(sft)),
+        "sft_sha256": full_weights(sft).sha256,
     }
     tensors = interpolate(sft, other, float(Decimal(alpha)), target / "checkpoint",
                           blend_head=order.blend_head, note=note)  # fmt: skip
     checkpoint = target / "checkpoint"
     assert (checkpoint / HEAD).exists(), "interpolate writes it last"
     record = {**note, "git_commit": order.git_commit, "tensors": tensors,
-              "weights_sha256": weights_sha256(find_weights(checkpoint))}  # fmt: skip
+              "weights_sha256": full_weights(checkpoint).sha256}  # fmt: skip
     write_with_manifest(target, RECORD, files.dump_json(record))

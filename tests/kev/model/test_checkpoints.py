@@ -101,18 +101,6 @@ def test_full_weights_are_divided_into_shards_and_come_together_again(attention_
         load_checkpoint(tmp_path / "c")
 
 
-def test_an_index_left_over_does_not_count_and_two_saves_are_never_mixed(attention_base: Path, tmp_path: Path) -> None:
-    model = disturbed(new_model(str(attention_base), Settings(lora=0)))
-    write_checkpoint(tmp_path / "sharded", contents_of(model), shard_bytes=200_000)
-    save_checkpoint(tmp_path / "c", model)
-    shutil.copy(tmp_path / "sharded" / "model.safetensors.index.json", tmp_path / "c")
-    assert equal(answers(load_checkpoint(tmp_path / "c")), answers(model))
-    for shard in (tmp_path / "sharded").glob("model-*.safetensors"):
-        shutil.copy(shard, tmp_path / "c")
-    with pytest.raises(DamagedFile, match=r"holds two saves, model\.safetensors and model-00001-of-"):
-        load_checkpoint(tmp_path / "c")
-
-
 @pytest.mark.parametrize(
     ("index", "words"),
     [
@@ -338,16 +326,6 @@ def test_an_adapters_configuration_names_no_module_to_import(
     path.write_text(json.dumps(json.loads(path.read_text()) | planted))
     load_checkpoint(tmp_path / "c")
     assert not (tmp_path / "MARKER").exists()
-
-
-def test_an_adapters_configuration_left_beside_merged_weights_is_not_followed(
-    attention_base: Path, tmp_path: Path
-) -> None:
-    save_checkpoint(tmp_path / "c", new_model(str(attention_base), Settings(lora=0)))
-    (tmp_path / "c" / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "x/y"}')
-    for opening in (lambda: load_checkpoint(tmp_path / "c"), lambda: new_model(str(tmp_path / "c"), Settings())):
-        with pytest.raises(Refused, match=r"adapter_config\.json: left beside full weights.* remove it"):
-            opening()
 
 
 @pytest.mark.parametrize("cut", [1, 5, 1_000])

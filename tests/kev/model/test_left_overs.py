@@ -1,0 +1,145 @@
+"""Files left over from other saves: what is used is decided by looking into them, and said."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from comparing import answers, disturbed, equal
+from safetensors.torch import load_file, save_file
+
+from kev.errors import DamagedFile, Refused
+from kev.model.decision_model import DecisionModel
+from kev.model.loading import load_checkpoint, new_model
+from kev.model.saving import contents_of, save_checkpoint, write_checkpoint
+from kev.model.settings import Settings
+from kev.model.tiny_base import base_sha256
+
+
+def two_saves(base: Path, directory: Path) -> tuple[DecisionModel, list[Path]]:
+    """A checkpoint in one file in `directory`, and the shards and the index of the same one beside it."""
+    model = disturbed(new_model(str(base), Settings(lora=0)))
+    save_checkpoint(directory, model)
+    write_checkpoint(directory / "sharded", contents_of(model), shard_bytes=200_000)
+    shards = []
+    for path in sorted((directory / "sharded").glob("model*")):
+        shutil.move(path, directory)
+        shards += [directory / path.name] if path.suffix == ".safetensors" else []
+    shutil.rmtree(directory / "sharded")
+    return model, shards
+
+
+def without_last(path: Path) -> None:
+    """Take the tensor that stands last in every model out of a file."""
+    tensors = load_file(path)
+    kept = {name: tensor.clone() for name, tensor in tensors.items() if name != "norm.weight"}
+    assert len(kept) < len(tensors)
+    save_file(kept, path, metadata={"format": "pt"})
+
+
+def test_an_index_of_another_sharding_beside_whole_weights_is_ignored_and_said_so(
+    attention_base: Path, tmp_path: Path
+) -> None:
+    model, shards = two_saves(attention_base, tmp_path / "c")
+    for gone in range(len(shards)):
+        shards[gone].unlink()  # a part of them is as good as none
+        opened = load_checkpoint(tmp_path / "c")
+        assert equal(answers(opened), answers(model))
+        assert opened.remarks == (
+            f"{tmp_path / 'c'}: model.safetensors.index.json is of another sharding and is ignored; "
+            "every tensor is in model.safetensors",
+        )
+
+
+def test_a_missing_shard_is_not_made_up_for_by_a_file_that_lacks_a_tensor(attention_base: Path, tmp_path: Path) -> None:
+    _, shards = two_saves(attention_base, tmp_path / "c")
+    shards[0].unlink()
+    without_last(tmp_path / "c" / "model.safetensors")
+    with pytest.raises(DamagedFile, match=rf"{shards[0].name}: missing.*, and model\.safetensors lacks norm\.weight$"):
+        load_checkpoint(tmp_path / "c")
+
+
+def test_of_two_saves_the_one_that_has_more_is_used_and_named(attention_base: Path, tmp_path: Path) -> None:
+    model, shards = two_saves(attention_base, tmp_path / "c")
+    other = shutil.copytree(tmp_path / "c", tmp_path / "other")
+    without_last(tmp_path / "c" / "model.safetensors")
+    opened = load_checkpoint(tmp_path / "c")
+    assert equal(answers(opened), answers(model))
+    [remark] = opened.remarks
+    assert "model.safetensors is another save with fewer tensors and is ignored" in remark
+    assert all(shard.name in remark for shard in shards)
+
+    index = other / "model.safetensors.index.json"
+    table = json.loads(index.read_text())
+    last = table["weight_map"].pop("norm.weight")
+    index.write_text(json.dumps(table))
+    without_last(other / last)
+    opened = load_checkpoint(other)
+    assert equal(answers(opened), answers(model))
+    assert opened.remarks[0].endswith("are another save with fewer tensors and are ignored; model.safetensors is used")
+
+
+def test_two_saves_of_the_same_tensors_are_refused_by_name(attention_base: Path, tmp_path: Path) -> None:
+    two_saves(attention_base, tmp_path / "c")
+    with pytest.raises(DamagedFile, match=r"holds two saves, model\.safetensors and model-00001-of-"):
+        load_checkpoint(tmp_path / "c")
+
+
+def test_a_shard_that_lacks_what_the_index_puts_there_is_refused_by_name(attention_base: Path, tmp_path: Path) -> None:
+    _, shards = two_saves(attention_base, tmp_path / "c")
+    (tmp_path / "c" / "model.safetensors").unlink()
+    without_last(shards[-1])
+    with pytest.raises(DamagedFile, match=rf"{shards[-1].name}: lacks norm\.weight, which .*index\.json puts there"):
+        load_checkpoint(tmp_path / "c")
+
+
+def test_a_base_is_opened_by_the_same_files_as_a_checkpoint(attention_base: Path, tmp_path: Path) -> None:
+    model, shards = two_saves(attention_base, tmp_path / "base")
+    without_last(tmp_path / "base" / "model.safetensors")
+    opened = new_model(str(tmp_path / "base"), Settings(lora=0))
+    assert shards[0].name in opened.remarks[0]
+    assert equal(list(opened.backbone.parameters()), list(model.backbone.parameters()))
+    adapted = new_model(str(tmp_path / "base"), Settings(lora=2))
+    save_checkpoint(tmp_path / "adapter", adapted)
+    assert load_checkpoint(tmp_path / "adapter").remarks == opened.remarks
+    shards[0].unlink()
+    for opening in (Settings(lora=0), Settings(lora=2)):
+        with pytest.raises(DamagedFile, match=rf"{shards[0].name}: missing"):
+            new_model(str(tmp_path / "base"), opening)
+
+
+def test_the_hash_of_a_base_is_that_of_the_files_that_are_used(attention_base: Path, tmp_path: Path) -> None:
+    two_saves(attention_base, tmp_path / "base")
+    single = tmp_path / "base" / "model.safetensors"
+    without_last(single)
+    found = base_sha256(tmp_path / "base")
+    single.unlink()
+    assert base_sha256(tmp_path / "base") == found
+
+
+def test_an_adapters_configuration_left_beside_merged_weights_is_not_followed_and_said_so(
+    attention_base: Path, tmp_path: Path
+) -> None:
+    model = disturbed(new_model(str(attention_base), Settings(lora=0)))
+    save_checkpoint(tmp_path / "c", model)
+    (tmp_path / "c" / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "x/y"}')
+    remark = f"{tmp_path / 'c'}: adapter_config.json left beside full weights, which are used without it"
+    opened = load_checkpoint(tmp_path / "c")
+    assert equal(answers(opened), answers(model)) and opened.remarks == (remark,)
+    based = new_model(str(tmp_path / "c"), Settings(lora=0))
+    assert equal(list(based.backbone.parameters()), list(model.backbone.parameters())) and based.remarks == (remark,)
+
+
+def test_an_adapter_whole_beside_full_weights_is_told_by_the_head_and_refused_without_one(
+    attention_base: Path, tmp_path: Path
+) -> None:
+    model = disturbed(new_model(str(attention_base), Settings(lora=0)))
+    save_checkpoint(tmp_path / "c", model)
+    save_checkpoint(tmp_path / "adapter", new_model(str(attention_base), Settings(lora=2)))
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        shutil.copy(tmp_path / "adapter" / name, tmp_path / "c")
+    opened = load_checkpoint(tmp_path / "c")
+    assert equal(answers(opened), answers(model))
+    assert "adapter_config.json and adapter_model.safetensors left beside full weights" in opened.remarks[0]
+    with pytest.raises(Refused, match="nothing says whether it is merged"):
+        new_model(str(tmp_path / "c"), Settings(lora=0))
