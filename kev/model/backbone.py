@@ -45,6 +45,7 @@ def find_backbone(directory: Path) -> Layout:
     if not layout.weights:
         if described or adapter:
             raise Refused(f"{directory}: an adapter without the weights it belongs to; merge it into its base first")
+        read_config(directory)  # what is wrong with it, or that it is not there, says more
         raise DamagedFile(directory, f"holds no weights: neither {WEIGHTS} nor {INDEX}")
     if described and adapter:
         raise Refused(
@@ -94,6 +95,8 @@ def _loaded(config: Any, tensors: dict[str, Tensor], dtype: str, attention: str,
     known: Any = transformers.MODEL_FOR_CAUSAL_LM_MAPPING if language_only else transformers.MODEL_MAPPING
     classes = known[type(config)]
     loader = classes[0] if isinstance(classes, tuple) else classes
+    if loader.config_class is type(config.get_text_config()):
+        config = config.get_text_config()
     try:
         return loader.from_pretrained(
             None,
