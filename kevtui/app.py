@@ -21,7 +21,7 @@ from kevtui import lifecycle, themes
 from kevtui.deliberate import QUIET_S, SETTLE_S, Typing
 from kevtui.exact_update import TerminalRows
 from kevtui.feed import Feed, SnapshotSource
-from kevtui.keymap import BINDINGS, Binding, looking
+from kevtui.keymap import BINDINGS, Binding, looking, of_live, of_replay
 from kevtui.observe.snapshot import Snapshot
 from kevtui.screens.watch import WatchScreen
 from kevtui.widgets.ink import Ink
@@ -45,6 +45,8 @@ class Options:
     """Opens what looks at the session's actions, and may act; called by a thread, after the first Snapshot."""
     may_act: bool = False
     """Whether the keys that change something are there at all."""
+    command_player: Callable[[str], None] | None = None
+    """Where the keys of a replay go; None where a session is watched."""
     quiet_s: float = QUIET_S
     settle_s: float = SETTLE_S
     """How deliberate a key must be; see kevtui.deliberate."""
@@ -89,7 +91,8 @@ class KevApp(App[int]):
         self._palette = self._first_palette(themes.WITHOUT_COLOUR if without_colour else options.theme)
         self.ink = Ink(self._palette, ascii_only=options.ascii)
         self.typing = Typing(options.quiet_s, options.settle_s)
-        self.bindings_table = options.bindings if options.may_act else looking(options.bindings)
+        table = of_live(options.bindings) if options.command_player is None else of_replay(options.bindings)
+        self.bindings_table = table if options.may_act else looking(table)
         for binding in self.bindings_table:
             if binding.keys:
                 self.bind(",".join(binding.keys), binding.action, description=binding.verb, show=False)
@@ -206,6 +209,11 @@ class KevApp(App[int]):
             self.action_use_theme(palette.name)
             self.notify(palette.label, markup=False, timeout=2)
             return
+
+    def action_replay(self, command: str) -> None:
+        """Move about in the night that is replayed."""
+        if self.options.command_player is not None:
+            self.options.command_player(command)
 
     def action_redraw(self) -> None:
         """Everything again, for a terminal that something else has written on."""

@@ -67,6 +67,10 @@ def _run(arguments: argparse.Namespace, parser: "Parser") -> int:
             from kevtui.completion import print_targets
 
             return print_targets()
+        case "replay":
+            from kevtui.replay.command import replay
+
+            return replay(arguments)
         case "web":
             from kevtui.web import serve
 
@@ -214,6 +218,14 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ascii", action="store_true", help="use no character outside ASCII")
 
 
+def _replay(parser: argparse.ArgumentParser) -> None:
+    from kevtui.replay.command import add_arguments
+
+    _add_target(parser)
+    add_arguments(parser)
+    _add_screen_options(parser)
+
+
 def _completion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
 
@@ -231,6 +243,7 @@ COMMANDS: Final = (
     ("act", "do what a key of the dashboard does, without a screen", _act),
     ("status", "a session in one line, for tmux or a prompt", _status),
     ("doctor", "what stands in the way of a night, and the fix", _doctor),
+    ("replay", "a night again, at any moment and speed", _replay),
     ("completion", "completion for a shell, to be evaluated by it", _completion),
     ("web", "the dashboard in a browser on this machine", _web),
 )

@@ -87,7 +87,8 @@ class Feed(threading.Thread):
                 while not self._stopping.is_set():
                     self._deliver(source.observe())
                     source.wait(IDLE_S * self._pace.factor)
-                    self._stopping.wait(self._pace.delay_s())
+                    # A replay is looked at as often as somebody steps through it.
+                    self._stopping.wait(getattr(source, "pace_s", None) or self._pace.delay_s())
             finally:
                 source.close()
         except Exception as error:

@@ -28,6 +28,8 @@ class Binding:
     footer: bool = False
     acts: bool = False
     """Changes something: not there where nothing may be changed."""
+    replays: bool = False
+    """Moves about in a night that is replayed: not there elsewhere."""
 
     @property
     def label(self) -> str:
@@ -38,6 +40,7 @@ PANELS = "Panels"
 WITHIN = "In a panel"
 LOOKS = "Screen"
 ACTS = "Actions"
+REPLAY = "Replay"
 
 
 def _act(
@@ -61,6 +64,10 @@ def _act(
         footer=footer,
         acts=True,
     )
+
+
+def _play(id: str, keys: str, verb: str, text: str, command: str, *, footer: bool = False) -> Binding:  # noqa: A002
+    return Binding(id, tuple(keys.split()), verb, text, f"app.replay('{command}')", REPLAY, footer=footer, replays=True)
 
 
 BINDINGS: tuple[Binding, ...] = (
@@ -120,6 +127,19 @@ BINDINGS: tuple[Binding, ...] = (
     _act("mirror", "", "mirror", "List what of the study could be uploaded; asked again, upload it", danger=True),
     _act("open", "", "open session", "Say what a new session may spend", danger=True),
     _act("close", "", "close session", "End the session: nothing more starts in it", danger=True),
+    _play("replay_pause", "space", "pause", "In a replay: stop, or go on", "pause", footer=True),
+    _play("replay_event", "right", "event", "In a replay: to the next event", "event", footer=True),
+    _play("replay_event_back", "left", "event before", "In a replay: to the event before", "event_back"),
+    _play("replay_incident", "right_square_bracket", "incident", "In a replay: to the next incident", "incident",
+          footer=True),
+    _play("replay_incident_back", "left_square_bracket", "incident before", "In a replay: to the incident before",
+          "incident_back"),
+    _play("replay_faster", "plus", "faster", "In a replay: faster, up to 1000 times", "faster"),
+    _play("replay_slower", "minus", "slower", "In a replay: slower", "slower"),
+    _play("replay_forward", "full_stop", "10 min on", "In a replay: ten minutes on", "scrub 600"),
+    _play("replay_back", "comma", "10 min back", "In a replay: ten minutes back", "scrub -600"),
+    _play("replay_hour", "greater_than_sign", "an hour on", "In a replay: an hour on", "scrub 3600"),
+    _play("replay_hour_back", "less_than_sign", "an hour back", "In a replay: an hour back", "scrub -3600"),
     Binding("theme", ("t",), "theme", "The next colour theme", "app.next_theme", LOOKS),
     Binding("redraw", ("ctrl+l",), "redraw", "Paint the whole screen again", "app.redraw", LOOKS),
     Binding("help", ("question_mark",), "help", "All keys", "screen.help", LOOKS, footer=True),
@@ -135,6 +155,16 @@ _SIGNS = {
     "pagedown": "page down",
     "up": "↑",
     "down": "↓",
+    "left": "←",
+    "right": "→",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "plus": "+",
+    "minus": "-",
+    "full_stop": ".",
+    "comma": ",",
+    "greater_than_sign": ">",
+    "less_than_sign": "<",
 }
 
 
@@ -146,6 +176,20 @@ def readable(key: str) -> str:
 def looking(bindings: Iterable[Binding]) -> tuple[Binding, ...]:
     """The bindings that change nothing."""
     return tuple(binding for binding in bindings if not binding.acts)
+
+
+NOT_REPLAYED = frozenset({"log"})
+"""What shows the files of now, or of another moment, has no place in a replay."""
+
+
+def of_live(bindings: Iterable[Binding]) -> tuple[Binding, ...]:
+    """The bindings of a session that is watched."""
+    return tuple(binding for binding in bindings if not binding.replays)
+
+
+def of_replay(bindings: Iterable[Binding]) -> tuple[Binding, ...]:
+    """The bindings of a night that is replayed, where nothing acts."""
+    return tuple(binding for binding in looking(bindings) if binding.id not in NOT_REPLAYED)
 
 
 def remap(

@@ -51,6 +51,8 @@ def _head(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
     head = [paint.text(snapshot.title, "bold")]
     if snapshot.sample:
         head.append(paint.text("   SAMPLE: made up, no such session ran", "bold yellow"))
+    if snapshot.replay:
+        head.append(paint.text(f"   REPLAY of {snapshot.taken_at:%Y-%m-%d %H:%M:%S}Z", "bold yellow"))
     known = [
         ("root", snapshot.root),
         ("spec", snapshot.spec),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kev import files
 from kev.errors import DamagedFile, NotFound
 from kevtui.observe.lister import Signature
-from kevtui.observe.log_tail import LogTail
+from kevtui.observe.log_tail import LogTail, OpenTail
 from kevtui.observe.records_cache import reason_of
 from kevtui.observe.snapshot import Event, Severity, Study, TrialState
 
@@ -28,9 +28,9 @@ _BAD = frozenset({TrialState.FAILED, TrialState.TIMED_OUT, TrialState.REFUSED, T
 class JournalTail:
     """Follows one line-delimited file of events; keeps the newest."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, open_tail: OpenTail = LogTail) -> None:
         self._path = path
-        self._tail = LogTail(path, carriage_returns=False, first_read=512 * 1024)
+        self._tail = open_tail(path, carriage_returns=False, first_read=512 * 1024)
         self._signature: Signature | None = None
         self._events: deque[Event] = deque(maxlen=MOST_EVENTS)
         self._damage: list[str] = []

@@ -7,14 +7,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kev import files
 from kev.errors import DamagedFile
 from kev.session import Session, parse_session, session_of_budget
 from kevtui.observe.money_view import Spending, spending
 from kevtui.observe.readout_view import absent_verdicts, view_verdict
 from kevtui.observe.scope import contexts_of, is_of_round, newest_spec_for, studies_in, unreadable_ledgers
 from kevtui.observe.snapshot import StageVerdict
-from kevtui.observe.sources import Sources
+from kevtui.observe.sources import Load, Sources
 from kevtui.observe.study_book import StudyContext
 from kevtui.observe.target import Target
 
@@ -134,17 +133,17 @@ def _view_verdicts(
     return tuple(found)
 
 
-def _parse_session(path: Path) -> Session:
-    return parse_session(path, files.read_json(path))
+def _parse_session(path: Path, load: Load) -> Session:
+    return parse_session(path, load(path))
 
 
-def _parse_readout(path: Path) -> ReadOut:
+def _parse_readout(path: Path, load: Load) -> ReadOut:
     from kev.records.readout import parse_readout
 
-    return parse_readout(path, files.read_json(path)).readout
+    return parse_readout(path, load(path)).readout
 
 
-def _parse_verdict(path: Path) -> Verdict:
+def _parse_verdict(path: Path, load: Load) -> Verdict:
     from kev.records.verdict import parse_verdict
 
-    return parse_verdict(path, files.read_json(path)).verdict
+    return parse_verdict(path, load(path)).verdict

@@ -4,6 +4,7 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from kev.errors import DamagedFile, NotFound
 
@@ -33,6 +34,20 @@ class Tail:
     first_line: int | None = None
     restarted: bool = False
     more: bool = False
+
+
+class Tailing(Protocol):
+    """Brings the lines of one file, each once."""
+
+    def read(self) -> Tail:
+        """The new lines. Raises NotFound or DamagedFile."""
+        ...
+
+
+class OpenTail(Protocol):
+    """Makes what follows a file; `LogTail` is one."""
+
+    def __call__(self, path: Path, *, carriage_returns: bool = ..., first_read: int = ...) -> Tailing: ...
 
 
 class LogTail:

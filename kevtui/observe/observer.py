@@ -44,13 +44,19 @@ class Observer:
     """Observes one target. `observe` and `wait` belong to one thread; `close` may be called from any."""
 
     def __init__(
-        self, target: Target, *, clock: Clock | None = None, leases: Path | None = None, poll: bool = False
+        self,
+        target: Target,
+        *,
+        clock: Clock | None = None,
+        leases: Path | None = None,
+        poll: bool = False,
+        sources: Sources | None = None,
     ) -> None:
-        """`leases` defaults to KEV_LEASES_DIR, else volumes/kev-leases under the root; `poll` asks for no events."""
+        """`leases` defaults to `leases_of` the root; `poll` asks for no events; `sources` stand for the disk."""
         self._target = target
         self._clock = clock or SystemClock()
-        leases = leases or Path(os.environ.get(LEASES_VARIABLE) or target.root / "volumes" / "kev-leases")
-        self._sources = Sources(target, leases)
+        leases = leases or leases_of(target.root)
+        self._sources = sources or Sources(target, leases)
         self._changes = Changes(self._folders_watched(leases), poll=poll)
         self._book = StudyBook(self._sources)
         self._leases = LeaseBook(self._sources)
@@ -108,10 +114,7 @@ class Observer:
         if not self._fresh:
             self._sweep()
         self._fresh = False
-        last = self._last
-        snapshot = self._fold(now, self._sources.lister.take_changed())
-        changed = _changed(last, snapshot)
-        self._last = _reuse(last, snapshot, changed)
+        self._last = renewed(self._last, self._fold(now, self._sources.lister.take_changed()))
         return self._last
 
     def _notice_suspension(self, now: datetime, monotonic: float) -> None:
@@ -229,7 +232,7 @@ class Observer:
             paths.append(str(events_path(self._target.state)))
         told = []
         for path in paths:
-            journal = self._journals.setdefault(path, JournalTail(Path(path)))
+            journal = self._journals.setdefault(path, JournalTail(Path(path), self._sources.tail))
             told.append(journal.follow(self._sources.signature(path)))
         return merged(*told, self._transitions.follow(studies, now=now))
 
@@ -240,6 +243,11 @@ class Observer:
         several = [Finding("runs", _none_taken(self._target.untaken))] if self._target.untaken else []
         found = [*self._sources.findings(), *logs, *journals, *several]
         return tuple(sorted(found, key=lambda finding: finding.path))
+
+
+def leases_of(root: Path) -> Path:
+    """Where the copy of the lease volume is: KEV_LEASES_DIR, else volumes/kev-leases under the root."""
+    return Path(os.environ.get(LEASES_VARIABLE) or root / "volumes" / "kev-leases")
 
 
 def _none_taken(names: tuple[str, ...]) -> str:
@@ -258,8 +266,9 @@ def _changed(last: Snapshot | None, snapshot: Snapshot) -> frozenset[str]:
     return frozenset(name for name, value in _sections(snapshot) if value != getattr(last, name))
 
 
-def _reuse(last: Snapshot | None, snapshot: Snapshot, changed: frozenset[str]) -> Snapshot:
-    """`snapshot` with every unchanged section being the very object of the one before."""
+def renewed(last: Snapshot | None, snapshot: Snapshot) -> Snapshot:
+    """`snapshot` with what changed since `last` marked, and every other section being the very object of `last`."""
+    changed = _changed(last, snapshot)
     values = {name: getattr(snapshot, name) for name in Snapshot.__dataclass_fields__}
     if last is not None:
         values |= {name: getattr(last, name) for name, _ in _sections(snapshot) if name not in changed}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kev.errors import DamagedFile, NotFound
 from kevtui.observe.lister import Signature
-from kevtui.observe.log_tail import LogTail
+from kevtui.observe.log_tail import Tailing
 from kevtui.observe.money_view import bound_of_reads
 from kevtui.observe.reads_view import Launch, ReadLog, read_log, timeout_of_cell, view_reads
 from kevtui.observe.snapshot import Reads, ReadState
@@ -24,7 +24,7 @@ class ReadsBook:
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._logs: dict[str, tuple[Signature, LogTail, ReadLog]] = {}
+        self._logs: dict[str, tuple[Signature, Tailing, ReadLog]] = {}
         self._launches: dict[str, Launch] = {}
 
     def view(self, spec: RoundSpec | None, *, candidates: Collection[str] = (), now_unix: float) -> Reads:
@@ -64,13 +64,13 @@ class ReadsBook:
             path = f"{self._sources.runs}/{name}"
             known = self._logs.get(path)
             if known is None or known[0] != signature:
-                tail = known[1] if known else LogTail(Path(path))
+                tail = known[1] if known else self._sources.tail(Path(path))
                 self._logs[path] = known = (signature, tail, _read_on(tail, known[2] if known else ReadLog({})))
             found.append(known[2])
         return found
 
 
-def _read_on(tail: LogTail, before: ReadLog) -> ReadLog:
+def _read_on(tail: Tailing, before: ReadLog) -> ReadLog:
     more = True
     while more:
         try:

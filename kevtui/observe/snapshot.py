@@ -323,6 +323,19 @@ class Alert:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What of the night is replayed, where `taken_at` lies in the past: nothing later than it is shown."""
+
+    begins_at: datetime
+    ends_at: datetime
+    speed: float = 1.0
+    """Seconds of the night in one second."""
+    playing: bool = False
+    untimed: tuple[str, ...] = ()
+    """What no time is recorded of, in words: it may have been there at this moment, and is not shown."""
+
+
 class Section(StrEnum):
     """Names of the parts of a Snapshot, for `changed`."""
 
@@ -363,6 +376,8 @@ class Snapshot:
     events: tuple[Event, ...] = ()
     findings: tuple[Finding, ...] = ()
     alerts: tuple[Alert, ...] = ()
+    replay: Replay | None = None
+    """Set where this is a moment of the past and not what is known now."""
     changed: frozenset[str] = frozenset()
 
     @property

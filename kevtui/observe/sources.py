@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kev import files
 from kev.errors import DamagedFile
@@ -22,6 +23,7 @@ from kevtui.observe.lister import (
     want_run_file,
     want_run_folder,
 )
+from kevtui.observe.log_tail import FIRST_READ, LogTail, Tailing
 from kevtui.observe.records_cache import RecordsCache
 from kevtui.observe.snapshot import Finding
 from kevtui.observe.target import SPAWN_SUFFIX, Target
@@ -44,6 +46,12 @@ MAX_RANKS = 64
 _SHARDS = re.compile(r"step-[0-9]{1,12}")
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+class Load(Protocol):
+    """Gives the JSON value of a file: `kev.files.read_json`, or what a file held at a past moment."""
+
+    def __call__(self, path: Path, *, limit: int = ...) -> Any: ...
 
 
 @dataclass(slots=True)
@@ -69,11 +77,14 @@ class Sources:
         for named in (target.spec, target.state):
             if named is not None and named.parent not in trees:
                 trees[named.parent] = (only(named.name), nowhere)
-        self.lister = Lister(trees)
+        self.lister = self._make_lister(trees)
         self.cache = RecordsCache()
         self.now_unix = 0.0
         self.monotonic = 0.0
         self._still: dict[str, _Still] = {}
+
+    def _make_lister(self, trees: dict[Path, tuple[Rule, Rule]]) -> Lister:
+        return Lister(trees)
 
     def begin(self, *, now_unix: float, monotonic: float) -> None:
         self.now_unix, self.monotonic = now_unix, monotonic
@@ -91,7 +102,15 @@ class Sources:
 
     def value(self, path: str, read: Any) -> Any:
         """What `read` makes of `path`, or made of it when it was last good; None where it never was."""
-        return self.cache.get(path, self.signature(path), read, now=self.monotonic)
+        return self.cache.get(path, self.signature(path), partial(read, load=self.load), now=self.monotonic)
+
+    def load(self, path: Path, *, limit: int = files.MAX_JSON_BYTES) -> Any:
+        """The JSON value in `path`. Raises NotFound or DamagedFile."""
+        return files.read_json(path, limit=limit)
+
+    def tail(self, path: Path, *, carriage_returns: bool = True, first_read: int = FIRST_READ) -> Tailing:
+        """What follows the lines of `path` from its end."""
+        return LogTail(path, carriage_returns=carriage_returns, first_read=first_read)
 
     def age_s(self, path: str) -> float | None:
         """Seconds since `path` last changed: watched on the monotonic clock, by its time stamp before we came."""
@@ -161,8 +180,11 @@ class Sources:
 
     def resume_point(self, directory: str) -> "ResumePoint | None":
         """The resume point of a trial; one whose shards are there in part is damage."""
-        found: ResumePoint | None = self.value(f"{directory}/checkpoint/resume/latest.json", _read_resume_point)
+        found: ResumePoint | None = self.value(f"{directory}/checkpoint/resume/latest.json", self._read_resume_point)
         return found
+
+    def _read_resume_point(self, path: Path, load: Load) -> "ResumePoint":
+        return _read_resume_point(path, load)
 
     def trial_lease(self, folder: str) -> "tuple[str, Lease | None]":
         """(`<study>/<label>`, lease) of a folder on the lease volume."""
@@ -205,70 +227,70 @@ class Sources:
         return path.removeprefix(f"{self.target.root}/")
 
 
-def read_small(path: Path) -> Any:
+def read_small(path: Path, load: Load) -> Any:
     """The JSON object in `path`. Raises NotFound or DamagedFile."""
-    value = files.read_json(path, limit=MAX_SMALL_BYTES)
+    value = load(path, limit=MAX_SMALL_BYTES)
     if not isinstance(value, dict):
         raise DamagedFile(path, "holds no object")
     return value
 
 
-def _read_record(path: Path, shape: type[AnyRecord]) -> AnyRecord:
-    return parse_record(path, files.read_json(path, limit=MAX_SMALL_BYTES), shape)
+def _read_record(path: Path, load: Load, shape: type[AnyRecord]) -> AnyRecord:
+    return parse_record(path, load(path, limit=MAX_SMALL_BYTES), shape)
 
 
-def _read_spawn(path: Path) -> "SpawnRecord":
+def _read_spawn(path: Path, load: Load) -> "SpawnRecord":
     from kev.records.spawn import SpawnRecord
 
-    return _read_record(path, SpawnRecord)
+    return _read_record(path, load, SpawnRecord)
 
 
-def _read_watch(path: Path) -> "WatchRecord":
+def _read_watch(path: Path, load: Load) -> "WatchRecord":
     from kev.records.watch import WatchRecord
 
-    return _read_record(path, WatchRecord)
+    return _read_record(path, load, WatchRecord)
 
 
-def _read_read(path: Path) -> "ReadRecord":
+def _read_read(path: Path, load: Load) -> "ReadRecord":
     from kev.records.read import ReadRecord
 
-    return _read_record(path, ReadRecord)
+    return _read_record(path, load, ReadRecord)
 
 
-def _read_watcher(path: Path) -> "WatcherRecord":
+def _read_watcher(path: Path, load: Load) -> "WatcherRecord":
     from kev.records.watcher import WatcherRecord
 
-    return _read_record(path, WatcherRecord)
+    return _read_record(path, load, WatcherRecord)
 
 
-def _read_spec(path: Path) -> "RoundSpec":
+def _read_spec(path: Path, load: Load) -> "RoundSpec":
     from kev.records.spec import RoundSpec
 
-    return _read_record(path, RoundSpec)
+    return _read_record(path, load, RoundSpec)
 
 
-def _read_lease(path: Path) -> "Lease":
+def _read_lease(path: Path, load: Load) -> "Lease":
     from kev.records.lease import Lease
 
-    return _read_record(path, Lease)
+    return _read_record(path, load, Lease)
 
 
-def _read_cost(path: Path) -> Decimal:
+def _read_cost(path: Path, load: Load) -> Decimal:
     from kev.records.usage import Usage
 
-    return _read_record(path, Usage).estimated_usd
+    return _read_record(path, load, Usage).estimated_usd
 
 
-def _read_intent(path: Path) -> "ReadIntent":
+def _read_intent(path: Path, load: Load) -> "ReadIntent":
     from kev.records.intent import ReadIntent
 
-    return _read_record(path, ReadIntent)
+    return _read_record(path, load, ReadIntent)
 
 
-def _read_resume_point(path: Path) -> "ResumePoint":
+def _read_resume_point(path: Path, load: Load) -> "ResumePoint":
     from kev.records.resume import ResumePoint
 
-    point = _read_record(path, ResumePoint)
+    point = _read_record(path, load, ResumePoint)
     shards = path.parent / point.dir
     # Shards are not pulled, so a point without any is one that was only copied here.
     if not _SHARDS.fullmatch(point.dir) or not shards.is_dir():

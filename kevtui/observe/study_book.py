@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kev.errors import DamagedFile
 from kevtui.observe import derive
 from kevtui.observe.history import points_per_trial
 from kevtui.observe.snapshot import Lease, Point, Study, Trial, TrialState
-from kevtui.observe.sources import Sources, read_small
+from kevtui.observe.sources import Load, Sources, read_small
 from kevtui.observe.study_view import index_of, state_of_status, view_study
 from kevtui.observe.trial_log import TrialLog
 from kevtui.observe.trial_view import TrialFacts, view_trial
@@ -192,7 +193,7 @@ class StudyBook:
         planned = dict(context.planned).get(label)
         files = sources.lister.files(directory) if directory else {}
         if directory and trial.log is None and ("train.log" in files or "metrics.jsonl" in files):
-            trial.log = TrialLog(directory)
+            trial.log = TrialLog(directory, open_tail=sources.tail)
         log_path = f"{directory}/train.log" if "train.log" in files else None
         ages = [sources.age_s(f"{directory}/{name}") for name in ("train.log", "metrics.jsonl") if name in files]
         resume = sources.resume_point(directory) if directory else None
@@ -243,13 +244,13 @@ def _until_due(facts: TrialFacts, view: Trial, now: datetime) -> float:
     return min((derive.until_coarser(age) for age in ages if age is not None), default=60.0)
 
 
-def _read_result(path: Any) -> bool:
-    read_small(path)
+def _read_result(path: Path, load: Load) -> bool:
+    read_small(path, load)
     return True
 
 
-def _read_failure(path: Any) -> str:
-    error = read_small(path).get("error")
+def _read_failure(path: Path, load: Load) -> str:
+    error = read_small(path, load).get("error")
     if not isinstance(error, str):
         raise DamagedFile(path, "error: no text in it")
     return error

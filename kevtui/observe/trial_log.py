@@ -13,7 +13,7 @@ from kevtui.observe import step_lines
 from kevtui.observe.derive import MOST_SAMPLES, MeasuredRate, Sample, rate_from_samples
 from kevtui.observe.history import History
 from kevtui.observe.lister import Signature
-from kevtui.observe.log_tail import LogTail
+from kevtui.observe.log_tail import LogTail, OpenTail, Tailing
 from kevtui.observe.records_cache import reason_of
 
 if TYPE_CHECKING:
@@ -44,14 +44,15 @@ class TrialLog:
     """Follows `train.log` and `metrics.jsonl` of one trial directory."""
 
     directory: str
+    open_tail: OpenTail = LogTail
     progress: Progress = field(default_factory=Progress)
     history: History = field(default_factory=History)
     changed_at: float | None = None
     """Monotonic moment of the last change seen here; None for files that have not moved since we came."""
     findings: dict[str, str] = field(default_factory=dict)
     _signatures: dict[str, Signature] = field(default_factory=dict)
-    _log: LogTail | None = None
-    _metrics: LogTail | None = None
+    _log: Tailing | None = None
+    _metrics: Tailing | None = None
     _arrivals: deque[Sample] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
     _timed: deque[Sample] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
     _rank: int | None = None
@@ -98,7 +99,7 @@ class TrialLog:
     def _follow_log(self, now: datetime, monotonic: float) -> None:
         met = self._log is not None
         if self._log is None:
-            self._log = LogTail(Path(self.directory, "train.log"))
+            self._log = self.open_tail(Path(self.directory, "train.log"))
         before = self.progress.step
         more = True
         while more:
@@ -173,7 +174,7 @@ class TrialLog:
 
         met = self._metrics is not None
         if self._metrics is None:
-            self._metrics = LogTail(Path(self.directory, "metrics.jsonl"), carriage_returns=False)
+            self._metrics = self.open_tail(Path(self.directory, "metrics.jsonl"), carriage_returns=False)
         more = True
         while more:
             try:

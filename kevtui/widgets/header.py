@@ -4,7 +4,7 @@ from datetime import datetime
 
 from kevtui import format as figures
 from kevtui import glyphs
-from kevtui.observe.snapshot import Snapshot, Watcher, WatcherState
+from kevtui.observe.snapshot import Replay, Snapshot, Watcher, WatcherState
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.line import Line, Pen, Role
 from kevtui.widgets.painting import Painting, Row, View
@@ -60,6 +60,8 @@ class Header(Panel, can_focus=False):
 
 def strip(snapshot: Snapshot, moved_at: datetime | None, view: View, mode: tuple[str, Role]) -> Line:
     pen = view.pen().gap().add(snapshot.title, Role.STRONG)
+    if snapshot.replay is not None:
+        return _right(pen, [*_marks(snapshot), *_replay(snapshot.taken_at, snapshot.replay, view)])
     right = [*_marks(snapshot), mode]
     if moved_at is not None:
         # A clock would tick for nothing; the moment of the last change also says how long it has been quiet.
@@ -108,6 +110,12 @@ def _reading(snapshot: Snapshot) -> list[tuple[str, Role]]:
         ("reading ", Role.DIM),
         (figures.age(money.reading_age_s) + (" stale" if money.reading_stale else ""), role),
     ]
+
+
+def _replay(at: datetime, replay: Replay, view: View) -> list[tuple[str, Role]]:
+    pace = f"{replay.speed:g}x" if replay.playing else "at the end" if at >= replay.ends_at else "paused"
+    when = f"{at:%H:%M:%S}Z" if view.narrow else f"{at:%Y-%m-%d %H:%M:%S}Z"
+    return [(pace, Role.DIM), (f"REPLAY {when}", Role.WARN)]
 
 
 def _marks(snapshot: Snapshot) -> list[tuple[str, Role]]:

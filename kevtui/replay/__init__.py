@@ -1,0 +1,1 @@
+"""The night again: any moment of a session, from what its files say of when."""

@@ -1,0 +1,125 @@
+"""`kevtui replay`: a night on the dashboard again, or one moment of it as tables or JSON."""
+
+import argparse
+import os
+import re
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kev.errors import NotFound, UsageError
+from kevtui import exit_codes
+from kevtui.headless.output import Output, complain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kevtui.observe.snapshot import Snapshot
+    from kevtui.replay.history import History
+
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?Z?")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that are replay's own."""
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--once", action="store_true", help="print one moment as tables: --at, or the last")
+    ways.add_argument("--json", action="store_true", help="print one moment as JSON (docs/snapshot.schema.json)")
+    parser.add_argument("--at", metavar="TIME", help="start there: 03:12 (UTC) or 2026-09-24T03:12Z")
+    parser.add_argument("--speed", type=_speed, default=60.0, metavar="N", help="1 to 1000 times as fast (default: 60)")
+
+
+def replay(arguments: argparse.Namespace) -> int:
+    """Replay what `arguments` name; the exit status. Raises KevError, OutputLost and OutputEnded."""
+    from kevtui.observe.target import resolve
+    from kevtui.replay.history import History
+    from kevtui.replay.night import load_night
+
+    output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
+    target = resolve(arguments.session, root=arguments.root, cwd=Path.cwd())
+
+    def open_history() -> History:
+        from kevtui.observe.observer import leases_of
+
+        history = History(load_night(target, arguments.leases or leases_of(target.root)))
+        if history.is_empty:
+            raise NotFound(f"{target.title}: nothing there to replay; no file of it has a time")
+        return history
+
+    if arguments.once or arguments.json:
+        return _print(open_history(), arguments, output)
+    from kevtui.session_command import no_screen
+
+    if why := no_screen(output):
+        complain(f"{why}: printing one moment as with --once")
+        return _print(open_history(), arguments, output)
+    return _show(open_history, target.title, arguments, output)
+
+
+def _print(history: "History", arguments: argparse.Namespace, output: Output) -> int:
+    from kevtui.replay.past import moment
+    from kevtui.session_command import exit_status
+
+    snapshot = moment(history, parse_moment(arguments.at, history) if arguments.at else history.ends_at)
+    output.write(_rendered(snapshot, arguments, output))
+    return exit_status(snapshot, strict=False)
+
+
+def _rendered(snapshot: "Snapshot", arguments: argparse.Namespace, output: Output) -> str:
+    if arguments.json:
+        from kevtui.headless import as_json
+
+        return as_json.render(snapshot)
+    from kevtui.headless import once
+
+    return once.render(snapshot, output)
+
+
+def _show(open_history: "Callable[[], History]", title: str, arguments: argparse.Namespace, output: Output) -> int:
+    from kevtui.app import Options, run
+    from kevtui.replay.player import Player
+    from kevtui.settings import BadSettings, read_settings
+
+    try:
+        settings = read_settings()
+    except BadSettings as error:
+        for line in error.lines:
+            complain(line)
+        return exit_codes.USAGE
+
+    def start(history: "History") -> datetime:
+        return parse_moment(arguments.at, history) if arguments.at else history.begins_at
+
+    player = Player(open_history, start=start, speed=arguments.speed)
+    ascii_only = output.ascii_only or settings.ascii
+    options = Options(
+        theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings,
+        command_player=player.command,
+    )  # fmt: skip
+    return run(lambda: player, title=title, options=options)
+
+
+def parse_moment(text: str, history: "History") -> datetime:
+    """`text` as a moment; a time of day is the first such after the beginning. Raises UsageError."""
+    if clock := _CLOCK.fullmatch(text.strip()):
+        hour, minute, second = (int(part or 0) for part in clock.groups())
+        begins = history.begins_at
+        at = begins.replace(hour=hour, minute=minute, second=second, microsecond=0)
+        return at if at >= begins else at + timedelta(days=1)
+    from kev.records.instant import read_instant
+
+    instant = read_instant(text)
+    if instant.at is None:
+        raise UsageError(f"--at {text}: {instant.problem}; give 03:12 (UTC) or 2026-09-24T03:12Z")
+    return instant.at
+
+
+def _speed(text: str) -> float:
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 1 <= speed <= 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no speed from 1 to 1000")
+    return speed

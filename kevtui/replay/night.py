@@ -1,0 +1,86 @@
+"""Everything that is replayed, read once: the files of a target with their times."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kev import files
+from kev.errors import KevError
+from kevtui.observe.sources import MAX_SMALL_BYTES, Sources
+from kevtui.observe.target import Target
+from kevtui.replay.kinds import LEASES, LOGS, RUNS, SPECS, WITHOUT_CONTENT, Kind, kind_of
+
+LOG_BYTES = 128 * 1024
+"""Of a log without times only its end is shown, whole, once it is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFile:
+    """One file. `path` is relative to the night; `data` is None where its being there is all that counts."""
+
+    path: str
+    kind: Kind
+    stamp_ns: int
+    """When it last changed, by the file system."""
+    data: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """The files of `target`. `state` and `spec` are its two named files as paths of the night."""
+
+    target: Target
+    files: tuple[HeldFile, ...]
+    state: str | None = None
+    spec: str | None = None
+
+    @property
+    def leases(self) -> Path:
+        return self.target.root / LEASES
+
+
+def load_night(target: Target, leases: Path) -> Night:
+    """What `target` has on the disk at present, and nothing is written or locked. Never raises for bad files."""
+    sources = Sources(target, leases)
+    sources.lister.sweep()
+    tops = {sources.leases: LEASES, sources.runs: RUNS, sources.specs: SPECS}
+    named = {str(path): place for path, place in ((target.state, RUNS), (target.spec, SPECS)) if path is not None}
+    held: dict[str, HeldFile] = {}
+    places: dict[str, str] = {}
+    for folder, known in sources.lister.folders.items():
+        for name, signature in known.files.items():
+            full = f"{folder}/{name}"
+            path = _place(full, tops) or (f"{named[full]}/{name}" if full in named else None)
+            kind = _kind(full, path, target)
+            if path is None or kind is None:
+                continue
+            places[full] = path
+            held[path] = HeldFile(path, kind, signature[0], _content(Path(full), kind))
+    state, spec = (places.get(str(path)) if path else None for path in (target.state, target.spec))
+    return Night(target, tuple(held[path] for path in sorted(held)), state, spec)
+
+
+def _kind(full: str, path: str | None, target: Target) -> Kind | None:
+    if path is None:
+        return None
+    # A named file may have any name.
+    if target.state is not None and full == str(target.state):
+        return Kind.STATE
+    if target.spec is not None and full == str(target.spec):
+        return Kind.SPEC
+    return kind_of(path)
+
+
+def _place(full: str, tops: dict[str, str]) -> str | None:
+    return next((place + full[len(top) :] for top, place in tops.items() if full.startswith(f"{top}/")), None)
+
+
+def _content(path: Path, kind: Kind) -> bytes | None:
+    if kind in WITHOUT_CONTENT:
+        return None
+    try:
+        if kind in LOGS:
+            return files.read_end(path, LOG_BYTES)
+        return files.read_bytes(path, limit=MAX_SMALL_BYTES)
+    except KevError:
+        # It may have gone meanwhile; an empty record is shown as damage, which it is to us.
+        return b""

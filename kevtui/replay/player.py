@@ -1,0 +1,129 @@
+"""Plays a night as a source of Snapshots: at a speed, paused, or moved from event to event."""
+
+import threading
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from kevtui.observe.observer import renewed
+from kevtui.observe.snapshot import Snapshot
+from kevtui.replay.history import History
+from kevtui.replay.past import moment
+
+SPEEDS = (1, 2, 5, 10, 30, 60, 120, 300, 1000)
+FRAME_S = 0.25
+
+
+class Player:
+    """A SnapshotSource. `observe` and `wait` belong to one thread; everything else may be called from any."""
+
+    pace_s = 0.05
+    """The pace at which it may be looked at: steps by hand are shown as they are made."""
+
+    def __init__(
+        self,
+        open_history: Callable[[], History],
+        *,
+        start: Callable[[History], datetime] = lambda history: history.begins_at,
+        speed: float = 60.0,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`open_history` reads the files; it is called by the first `observe`, and so is `start`."""
+        self._open_history, self._start = open_history, start
+        self._monotonic = monotonic
+        self._wake = threading.Condition()
+        self._history: History | None = None
+        self._at: datetime | None = None
+        self._since = 0.0
+        self._speed = min(1000.0, max(1.0, speed))
+        self._playing = True
+        self._moved = False
+        self._closed = False
+        self._last: Snapshot | None = None
+
+    # ---- a source
+
+    def observe(self) -> Snapshot:
+        if self._history is None:
+            history = self._open_history()
+            with self._wake:
+                self._history, self._at = history, _within(history, self._start(history))
+                self._since = self._monotonic()
+        history = self._history
+        with self._wake:
+            at = self._advance()
+            speed, playing = self._speed, self._playing
+            self._moved = False
+        snapshot = moment(history, at)
+        assert snapshot.replay is not None
+        snapshot = replace(snapshot, replay=replace(snapshot.replay, speed=speed, playing=playing))
+        self._last = renewed(self._last, snapshot)
+        return self._last
+
+    def wait(self, timeout_s: float) -> bool:
+        with self._wake:
+            limit = min(timeout_s, FRAME_S) if self._playing else timeout_s
+            self._wake.wait_for(lambda: self._moved or self._closed, limit)
+            return self._moved or self._playing
+
+    def close(self) -> None:
+        with self._wake:
+            self._closed = True
+            self._wake.notify_all()
+
+    # ---- controls; nothing happens before the night was read
+
+    def command(self, name: str) -> None:
+        """One of `pause`, `faster`, `slower`, `event`, `event_back`, `incident`, `incident_back`, `scrub SECONDS`."""
+        word, _, rest = name.partition(" ")
+        with self._wake:
+            if self._history is None:
+                return
+            at = self._advance()
+            match word:
+                case "pause":
+                    self._playing = not self._playing and at < self._history.ends_at
+                case "faster":
+                    self._speed = next((speed for speed in SPEEDS if speed > self._speed), SPEEDS[-1])
+                case "slower":
+                    self._speed = next((speed for speed in reversed(SPEEDS) if speed < self._speed), SPEEDS[0])
+                case "event" | "incident":
+                    self._jump(at, forward=True, incidents=word == "incident")
+                case "event_back" | "incident_back":
+                    self._jump(at, forward=False, incidents=word == "incident_back")
+                case "scrub":
+                    self._at = _within(self._history, _shifted(at, float(rest)))
+            self._moved = True
+            self._wake.notify_all()
+
+    def _jump(self, at: datetime, *, forward: bool, incidents: bool) -> None:
+        assert self._history is not None
+        stops = [each.at for each in self._history.happenings if each.is_incident or not incidents]
+        index = bisect_right(stops, at) if forward else bisect_left(stops, at) - 1
+        if 0 <= index < len(stops):
+            self._at = stops[index]
+        # Who steps wants to look: time stands still until it is told to go on.
+        self._playing = False
+
+    def _advance(self) -> datetime:
+        assert self._history is not None
+        assert self._at is not None
+        now = self._monotonic()
+        passed, self._since = now - self._since, now
+        if self._playing:
+            self._at = _within(self._history, _shifted(self._at, passed * self._speed))
+            self._playing = self._at < self._history.ends_at
+        return self._at
+
+
+def _shifted(at: datetime, seconds: float) -> datetime:
+    try:
+        return at + timedelta(seconds=seconds)
+    except OverflowError:
+        return at
+
+
+def _within(history: History, at: datetime) -> datetime:
+    return min(max(at, history.begins_at), history.ends_at)
