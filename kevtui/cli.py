@@ -55,6 +55,10 @@ def _run(arguments: argparse.Namespace, parser: "Parser") -> int:
             from kevtui.status_command import status
 
             return status(arguments)
+        case "report":
+            from kevtui.report.command import report
+
+            return report(arguments)
         case "doctor":
             from kevtui.doctor.command import doctor
 
@@ -212,6 +216,14 @@ def _status(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="exit 4 if a file cannot be believed")
 
 
+def _report(parser: argparse.ArgumentParser) -> None:
+    _add_target(parser)
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--html", type=Path, metavar="FILE", help="one self-contained page with plots; - prints it")
+    forms.add_argument("--markdown", action="store_true", help="Markdown (the default)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="put the Markdown there instead of printing it")
+
+
 def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--root", type=Path, metavar="DIR", help="the folder that holds runs/ and experiments/")
     parser.add_argument("--json", action="store_true", help="a list of checks as JSON")
@@ -242,6 +254,7 @@ COMMANDS: Final = (
     ("demo", "watch a real round of tiny models on an emulator", _demo),
     ("act", "do what a key of the dashboard does, without a screen", _act),
     ("status", "a session in one line, for tmux or a prompt", _status),
+    ("report", "a session as Markdown, or as one HTML page", _report),
     ("doctor", "what stands in the way of a night, and the fix", _doctor),
     ("replay", "a night again, at any moment and speed", _replay),
     ("completion", "completion for a shell, to be evaluated by it", _completion),
