@@ -40,9 +40,13 @@ class Options:
     ascii: bool = False
     mouse: bool | None = None
     panel: str | None = None
+    beside: str | None = None
+    """A session or round whose read-out is shown beside this one's, once both are there."""
     bindings: tuple[Binding, ...] = BINDINGS
     open_eyes: "Callable[[], Eyes] | None" = None
     """Opens what looks at the session's actions, and may act; called by a thread, after the first Snapshot."""
+    look: Callable[[str, Path], Snapshot] | None = None
+    """Takes one Snapshot of another session or round, to compare with; raises KevError. Called by a thread."""
     may_act: bool = False
     """Whether the keys that change something are there at all."""
     command_player: Callable[[str], None] | None = None
@@ -88,6 +92,7 @@ class KevApp(App[int]):
         self.animation_level = "none"
         self.options = options
         self._complaint = ""
+        self._beside = options.beside
         self._palette = self._first_palette(themes.WITHOUT_COLOUR if without_colour else options.theme)
         self.ink = Ink(self._palette, ascii_only=options.ascii)
         self.typing = Typing(options.quiet_s, options.settle_s)
@@ -101,6 +106,7 @@ class KevApp(App[int]):
             self.ink, self.bindings_table, title=title, panel=options.panel, typing=self.typing,
             open_eyes=options.open_eyes,
         )  # fmt: skip
+        self._watch.look = options.look
         self._feed = Feed(open_source, self._deliver, self._fail)
         self.failure: Exception | None = None
 
@@ -133,6 +139,11 @@ class KevApp(App[int]):
         # One that arrives while the screen is being taken down would find no panels.
         if self.is_running:
             self._watch.show(message.snapshot)
+            if self._beside:
+                from kevtui.screens.beside import open_beside
+
+                open_beside(self._watch, self._beside)
+                self._beside = None
         if not gc.isenabled():
             # What is there now stays: searching it for garbage over and over would cost more than watching it.
             gc.collect()

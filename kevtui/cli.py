@@ -187,6 +187,7 @@ def _session(parser: argparse.ArgumentParser) -> None:
     ways.add_argument("--once", action="store_true", help="print everything as tables, once")
     ways.add_argument("--plain", action="store_true", help="print a line per change until ctrl-C")
     ways.add_argument("--json", action="store_true", help="print one snapshot as JSON (docs/snapshot.schema.json)")
+    parser.add_argument("--beside", metavar="ROUND", help="open the dashboard with the read-out beside another one's")
     parser.add_argument(
         "--strict", action="store_true", help="exit 4 if a file cannot be believed (not on the dashboard)"
     )

@@ -84,6 +84,8 @@ BINDINGS: tuple[Binding, ...] = (
     Binding("previous_panel", ("shift+tab",), "previous", "Go to the panel before", "screen.next_panel(-1)", PANELS),
     Binding("readout", ("o",), "read-out", "Show the read-out alone", "screen.only('readout')", PANELS, footer=True),
     Binding("events", ("e",), "events", "Show the events alone", "screen.only('events')", PANELS, footer=True),
+    Binding("beside", ("d",), "differences", "Compare the read-out with that of another round, side by side",
+            "screen.beside", PANELS),
     Binding("panel_1", ("1",), "studies", "Go to the studies", "screen.jump('studies')", PANELS),
     Binding("panel_2", ("2",), "money", "Go to the money", "screen.jump('money')", PANELS),
     Binding("panel_3", ("3",), "reads", "Go to the reads", "screen.jump('reads')", PANELS),
@@ -178,7 +180,7 @@ def looking(bindings: Iterable[Binding]) -> tuple[Binding, ...]:
     return tuple(binding for binding in bindings if not binding.acts)
 
 
-NOT_REPLAYED = frozenset({"log"})
+NOT_REPLAYED = frozenset({"beside", "log"})
 """What shows the files of now, or of another moment, has no place in a replay."""
 
 

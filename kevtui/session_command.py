@@ -102,7 +102,8 @@ def dashboard(target: "Target", arguments: argparse.Namespace) -> int:
 
     options = Options(
         theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings,
-        open_eyes=open_eyes, may_act=not why,
+        open_eyes=open_eyes, may_act=not why, beside=getattr(arguments, "beside", None),
+        look=look,
     )  # fmt: skip
     return run(open_source, title=target.title, options=options)
 
@@ -113,6 +114,19 @@ def open_observer(target: "Target", arguments: argparse.Namespace) -> "Observer"
     from kevtui.observe.observer import Observer
 
     return Observer(target, clock=SystemClock(), leases=arguments.leases, poll=arguments.poll)
+
+
+def look(name: str, root: Path) -> "Snapshot":
+    """One Snapshot of what is called `name` under `root`. Raises NotFound."""
+    from kev.clock import SystemClock
+    from kevtui.observe.observer import Observer
+    from kevtui.observe.target import resolve
+
+    observer = Observer(resolve(name, root=root, cwd=Path.cwd()), clock=SystemClock(), poll=True)
+    try:
+        return observer.observe()
+    finally:
+        observer.close()
 
 
 def _headless(target: "Target", arguments: argparse.Namespace, output: Output) -> int:

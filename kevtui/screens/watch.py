@@ -1,6 +1,7 @@
 """The one screen: every panel in its place, and what the keys do to them."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -51,6 +52,8 @@ class WatchScreen(PanelsScreen):
         self._typing = typing
         self._open_eyes = open_eyes
         self._title_text = title
+        self.look: Callable[[str, Path], Snapshot] | None = None
+        """Takes one Snapshot of another session or round, by its name and folder; safe to call from a thread."""
 
     def compose(self) -> ComposeResult:
         yield Header(self.ink, id=places.HEADER, title=self._title_text)
@@ -214,6 +217,11 @@ class WatchScreen(PanelsScreen):
             self.leave_log()
         else:
             await opening.log(self)
+
+    def action_beside(self) -> None:
+        from kevtui.screens import beside
+
+        beside.choose(self)
 
     def action_help(self) -> None:
         from kevtui.screens import opening
