@@ -138,6 +138,12 @@ def recorded(amount: Decimal) -> Decimal:
     return amount.quantize(CENT, ROUND_HALF_EVEN)
 
 
+def dollars(amount: Decimal) -> str:
+    """`$1.0442`, `-$12,000.00`: cents at least and millionths at most, since a launch may fail by less than a cent."""
+    whole, _, rest = f"{abs(amount):,.6f}".partition(".")
+    return f"{'-' if amount < 0 else ''}${whole}.{rest.rstrip('0'):0<2}"
+
+
 def check_study(
     name: str, gpu: object, timeout_s: float, budget: Decimal, trials: int, full_weight: bool = False
 ) -> Decimal:
@@ -234,13 +240,14 @@ class Account:
         return self.authorization - self.reserve - self.spent - self.committed.usd
 
     def check_launch(self, what: str, bound: Decimal, *, reading_age_s: float | None,
-                     limit_s: float = MAX_READING_AGE) -> None:  # fmt: skip
+                     limit_s: float = MAX_READING_AGE, out: str = "") -> None:  # fmt: skip
         """Hold `what` against the spend rule. Raises Refused, naming every figure the rule was applied to.
 
+        `out` says what the sum of the commitments is made of.
         The caller holds the session's lock from the reading of the meter until the launch is on record.
         """
-        headroom = self.headroom
-        if headroom is None or reading_age_s is None:
+        headroom, of = self.headroom, f": {out}" if out else ""
+        if headroom is None or self.spent is None or reading_age_s is None:
             raise Refused(f"{what}: the spend is unknown; take a billing reading first")
         if not 0 <= reading_age_s <= limit_s:
             raise Refused(
@@ -248,12 +255,14 @@ class Account:
                 "take a new one"
             )
         if not self.committed.complete:
-            raise Refused(f"{what}: what is committed is not fully known; repair or settle the damaged ledgers first")
+            raise Refused(
+                f"{what}: what is committed is not fully known{of}; repair or settle the damaged ledgers first"
+            )
         if not (bound.is_finite() and bound > 0):
             raise Refused(f"{what}: bound {bound} is no amount above zero")
         if bound >= headroom:
             raise Refused(
-                f"{what}: bound ${bound:f} is not below the headroom ${headroom:f} (authorization "
-                f"${self.authorization:f} - reserve ${self.reserve:f} - spent ${self.spent:f} - committed "
-                f"${self.committed.usd:f})"
+                f"{what}: bound {dollars(bound)} is not below the headroom {dollars(headroom)} "
+                f"(authorization {dollars(self.authorization)} - reserve {dollars(self.reserve)} "
+                f"- spent {dollars(self.spent)} - committed {dollars(self.committed.usd)}{of})"
             )

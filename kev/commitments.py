@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from kev import files
-from kev.budget import MAX_READING_AGE, Account, Committed
+from kev.budget import MAX_READING_AGE, Account, Committed, dollars
 from kev.errors import NotFound
 from kev.ledger.units import Units
 from kev.meter import Meter
@@ -41,6 +41,9 @@ class Part:
     usd: Decimal | None
     is_work: bool = False
     """Whether the row is one work that the ledger did not start, and not a sum over the ledger."""
+
+    def __str__(self) -> str:
+        return f"{self.name} {'unknown' if self.usd is None else dollars(self.usd)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +129,20 @@ class Sum:
         """The sum, a row a line, as it is printed before anything is spawned."""
         account, meter = self.account, self.meter
         word = "simulated " if meter.session.simulated else ""
-        spent = "unknown" if account.spent is None else f"${account.spent:.2f}"
-        rows = [f"  {part.name} {'unknown' if part.usd is None else f'${part.usd:.2f}'}" for part in self.parts]
+        spent = "unknown" if account.spent is None else dollars(account.spent)
         headroom = account.headroom
         return [
-            f"{self.what}: {word}bound ${self.bound:.2f}",
-            f"  authorization ${account.authorization:.2f} - reserve ${account.reserve:.2f}",
+            f"{self.what}: {word}bound {dollars(self.bound)}",
+            f"  authorization {dollars(account.authorization)} - reserve {dollars(account.reserve)}",
             f"  spent {spent} ({meter.gap or f'metered ${meter.reading.metered:f}'}, read {meter.age_s:,.0f} s ago)",
-            *rows,
-            f"  headroom {'unknown' if headroom is None else f'${headroom:.2f}'}",
+            *(f"  {part}" for part in self.parts),
+            f"  headroom {'unknown' if headroom is None else dollars(headroom)}",
             *([f"  {meter.note}"] if meter.note else []),
         ]
 
     def check(self) -> None:
         """Raises Refused if the spend rule forbids it."""
-        self.account.check_launch(self.what, self.bound, reading_age_s=self.meter.age_s, limit_s=MAX_READING_AGE)
+        out = ", ".join(str(part) for part in self.parts if part.usd != 0)
+        self.account.check_launch(
+            self.what, self.bound, reading_age_s=self.meter.age_s, limit_s=MAX_READING_AGE, out=out
+        )

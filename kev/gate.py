@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kev import control, files
-from kev.budget import Account
+from kev.budget import Account, dollars
 from kev.clock import Clock
 from kev.commitments import READ_SUFFIX, Sum, commitments, spawn_records
 from kev.compute.errors import RemoteError, SpendLimitReached
@@ -209,7 +209,7 @@ class Gate:
         def decide(what: str, bound: Decimal, units: Units, own: Sequence[str]) -> str:
             total = self._sum(what, bound, units, meter, own)
             self._decide(total)
-            return f"bound ${total.bound:.2f}, headroom was ${total.account.headroom:.2f}"
+            return f"bound {dollars(total.bound)}, headroom was {dollars(total.account.headroom or Decimal(0))}"
 
         return decide
 

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from decimal import Decimal
 
 from kev import files
+from kev.budget import dollars
 from kev.errors import Refused
 from kev.procedure.snapshots import check_snapshots
 from kev.procedure.unchanged import changes_since_registration
@@ -139,5 +140,5 @@ def preview(engine: Engine, wanted: list[Wanted], as_json: bool, warnings: list[
         print(f"!!! warning: {warning}")
     for unit_id, order in missing:
         print(f"{unit_id}: {order.gpu}, {order.timeout} s, {order.attempts} attempts, "
-              f"${order.attempt_usd * order.attempts:.2f}")  # fmt: skip
-    print(f"would start {len(missing)} of {len(wanted)}; bound ${bound:.2f}")
+              f"{dollars(order.attempt_usd * order.attempts)}")  # fmt: skip
+    print(f"would start {len(missing)} of {len(wanted)}; bound {dollars(bound)}")

@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from kev.budget import MAX_READING_AGE, Account
+from kev.budget import MAX_READING_AGE, Account, dollars
 from kev.commitments import Part, commitments
 from kev.control import read_control
 from kev.ledger.book import Ledger
@@ -91,7 +91,7 @@ class Standing:
             f"- reserve {_usd(account.reserve)}",
             f"- spent {_usd(account.spent)} (baseline {_usd(session.baseline)}, "
             f"metered {_usd(reading.metered if reading else None)})",
-            *(f"- {part.name} {_usd(part.usd)}" for part in self.parts),
+            *(f"- {part}" for part in self.parts),
             f"= headroom {_usd(headroom)}, which a launch must stay below",
             f"  {self._age_in_words()}",
         ]
@@ -136,4 +136,4 @@ def _text(amount: Decimal | None) -> str | None:
 
 
 def _usd(amount: Decimal | None) -> str:
-    return "unknown" if amount is None else f"${amount:,.2f}"
+    return "unknown" if amount is None else dollars(amount)

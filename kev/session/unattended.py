@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, redirect_stdout
 from decimal import Decimal
 
+from kev.budget import dollars
 from kev.clock import SystemClock
 from kev.compute.protocol import Compute
 from kev.console import failures_of_files, say, say_aside
@@ -108,5 +109,5 @@ def preview(rounds: list[tuple[LoadedSpec, Engine]], speak: Callable[[str], None
     for loaded, engine in rounds:
         wanted = wanted_of(engine, loaded)
         bound = sum((order.attempt_usd * order.attempts for _, order in wanted), Decimal(0))
-        speak(f"round {loaded.spec.round}: {len(wanted)} units, bound ${bound:.2f}")
+        speak(f"round {loaded.spec.round}: {len(wanted)} units, bound {dollars(bound)}")
     return Outcome()

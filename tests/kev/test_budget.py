@@ -18,6 +18,7 @@ from kev.budget import (
     committed,
     compute_bound,
     cpu_bound,
+    dollars,
     hourly_rate,
     parse_gpu,
     recorded,
@@ -205,8 +206,24 @@ def test_headroom_is_what_is_left_after_reserve_spend_and_commitments() -> None:
 
 def test_a_launch_must_stay_below_the_headroom() -> None:
     account().check_launch("study r70", Decimal("599.99"), reading_age_s=0)
-    with pytest.raises(Refused, match=r"study r70: bound \$600 .*\$600\.0.*\$1000.*\$100.*\$250\.5.*\$49\.5"):
+    with pytest.raises(Refused, match=r"study r70: bound \$600\.00 .*\$600\.00.*\$1,000\..*\$100\..*\$250\.5.*\$49\.5"):
         account().check_launch("study r70", Decimal(600), reading_age_s=0)
+
+
+def test_what_a_launch_lacks_is_told_to_less_than_a_cent_and_what_is_out_by_name() -> None:
+    with pytest.raises(
+        Refused, match=r"bound \$600\.0003 is .* headroom \$600\.00 .*committed \$49\.50: r69 \$49\.50\)"
+    ):
+        account().check_launch("study r70", Decimal("600.0003"), reading_age_s=0, out="r69 $49.50")
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [("0", "$0.00"), ("1.0442", "$1.0442"), ("-139.5", "-$139.50"), ("12000", "$12,000.00"), ("1E+3", "$1,000.00"),
+     ("0.00000049", "$0.00"), ("0.001844", "$0.001844")],
+)  # fmt: skip
+def test_dollars_are_shown_with_their_cents_and_whatever_is_below_them(amount: str, text: str) -> None:
+    assert dollars(Decimal(amount)) == text
 
 
 @pytest.mark.parametrize(
