@@ -7,10 +7,10 @@ from kev.budget import MAX_READING_AGE, compute_bound, dollars
 from kev.emulator.plan import ENDLESS, Fault
 
 from .conftest import Night
-from .registered_round import SPEC, command, rounds, write_round
+from .registered_round import GPU, TIMEOUT, command, rounds, write_round
 
-STUDY = SPEC["studies"]["r61-a"]
-BOUND = compute_bound(STUDY["gpu"], STUDY["timeout"], 1)
+STUDY = "r61-edge"
+BOUND = compute_bound(GPU, TIMEOUT, 1)
 """$1.0442; asking the deployed app for its sources counts for less than a cent besides."""
 
 RESERVE = "0.10"
@@ -36,7 +36,7 @@ def test_a_cent_below_what_a_study_needs_is_refused_with_the_whole_sum_and_a_cen
     own_night: Night,
 ) -> None:
     night = own_night
-    spec = write_round(night)
+    spec = write_round(night, STUDY)
     open_session(night, "below", BELOW)
     refused = rounds(night, "launch", spec, "--session", "below")
     assert refused.returncode == 1
@@ -44,15 +44,15 @@ def test_a_cent_below_what_a_study_needs_is_refused_with_the_whole_sum_and_a_cen
     assert line.startswith(f"round 61: bound {dollars(BOUND)} is not below the headroom $1.0")
     assert "authorization $1.14 - reserve $0.10 - spent $0.00" in line
     assert "- committed $0.00" in line and "ended, perhaps not metered yet $0.00" in line
-    assert "r61-a" not in refused.stdout
-    assert not (night.root / "runs" / "r61-a.spawn.json").exists()
+    assert STUDY not in refused.stdout
+    assert not (night.root / "runs" / f"{STUDY}.spawn.json").exists()
 
     open_session(night, "above", ABOVE)
     age_the_readings(night, "above", MAX_READING_AGE + 1)
     night.emulator.add(NO_METER)
     old = rounds(night, "launch", spec, "--session", "above")
     assert (old.returncode, "s old, and 900 s are allowed" in old.stderr) == (1, True), old.stderr
-    assert not (night.root / "runs" / "r61-a.spawn.json").exists()
+    assert not (night.root / "runs" / f"{STUDY}.spawn.json").exists()
     night.emulator.clear()
     assert command(night, "kev.session", "refresh", "--session", "above").returncode == 0
     night.emulator.add(NO_METER)  # so that the launch rests on the reading that was taken, and on no other
@@ -63,4 +63,4 @@ def test_a_cent_below_what_a_study_needs_is_refused_with_the_whole_sum_and_a_cen
     assert launched.returncode == 0, launched.stderr
     assert f"round 61: simulated bound {dollars(BOUND)}\n  authorization $1.15 - reserve $0.10\n" in launched.stdout
     assert "1 started, 0 were on record, 0 not known" in launched.stdout
-    assert list(night.spawn_record("r61-a")["calls"]) == ["trial-0"]
+    assert list(night.spawn_record(STUDY)["calls"]) == ["trial-0"]

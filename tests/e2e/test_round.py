@@ -8,7 +8,7 @@ from .registered_round import rounds, write_round
 
 def test_a_round_is_launched_once_watched_and_read(own_night: Night) -> None:
     night = own_night
-    spec = write_round(night)
+    spec = write_round(night, "r61-a")
     (night.root / "runs" / "dusk-state.json").write_text(json.dumps(
         {"session": "dusk", "simulated": True, "authorization_usd": 100, "baseline_usd": 0}))  # fmt: skip
     launched = rounds(night, "launch", spec, "--stagger", "0")
