@@ -23,6 +23,7 @@ from kevtui.exact_update import TerminalRows
 from kevtui.feed import Feed, SnapshotSource
 from kevtui.keymap import BINDINGS, Binding, looking, of_live, of_replay
 from kevtui.observe.snapshot import Snapshot
+from kevtui.screens.panels import PanelsScreen
 from kevtui.screens.watch import WatchScreen
 from kevtui.widgets.ink import Ink
 
@@ -66,7 +67,7 @@ class KevApp(App[int]):
     class Arrived(Message):
         """A Snapshot was taken."""
 
-        def __init__(self, snapshot: Snapshot) -> None:
+        def __init__(self, snapshot: Any) -> None:
             self.snapshot = snapshot
             super().__init__()
 
@@ -79,7 +80,7 @@ class KevApp(App[int]):
 
     def __init__(
         self,
-        open_source: Callable[[], SnapshotSource],
+        open_source: Callable[[], SnapshotSource[Any]],
         *,
         title: str,
         options: Options = Options(),
@@ -102,15 +103,21 @@ class KevApp(App[int]):
             if binding.keys:
                 self.bind(",".join(binding.keys), binding.action, description=binding.verb, show=False)
         self._use(self._palette)
-        self._watch = WatchScreen(
-            self.ink, self.bindings_table, title=title, panel=options.panel, typing=self.typing,
-            open_eyes=options.open_eyes,
-        )  # fmt: skip
-        self._watch.look = options.look
+        self._watch = self.make_screen(title)
         self._feed = Feed(open_source, self._deliver, self._fail)
         self.failure: Exception | None = None
 
-    def get_default_screen(self) -> WatchScreen:
+    def make_screen(self, title: str) -> PanelsScreen[Any]:
+        """The one screen that stays: it shows every Snapshot."""
+        options = self.options
+        screen = WatchScreen(
+            self.ink, self.bindings_table, title=title, panel=options.panel, typing=self.typing,
+            open_eyes=options.open_eyes,
+        )  # fmt: skip
+        screen.look = options.look
+        return screen
+
+    def get_default_screen(self) -> Screen[Any]:
         return self._watch
 
     def on_mount(self) -> None:
@@ -129,7 +136,7 @@ class KevApp(App[int]):
 
     # ------------------------------------------------------------------------------ Snapshots
 
-    def _deliver(self, snapshot: Snapshot) -> None:
+    def _deliver(self, snapshot: Any) -> None:
         self.post_message(self.Arrived(snapshot))
 
     def _fail(self, error: Exception) -> None:
@@ -139,7 +146,7 @@ class KevApp(App[int]):
         # One that arrives while the screen is being taken down would find no panels.
         if self.is_running:
             self._watch.show(message.snapshot)
-            if self._beside:
+            if self._beside and isinstance(self._watch, WatchScreen):
                 from kevtui.screens.beside import open_beside
 
                 open_beside(self._watch, self._beside)
@@ -233,8 +240,13 @@ class KevApp(App[int]):
 
 def run(open_source: Callable[[], SnapshotSource], *, title: str, options: Options = Options()) -> int:
     """Show the dashboard until the user leaves; the exit code. What the source raised is raised again, after it."""
+    return run_app(KevApp(open_source, title=title, options=options))
+
+
+def run_app(app: KevApp) -> int:
+    """Run `app` until the user leaves; the exit code. What its source raised is raised again, after it."""
     over_ssh = bool(os.environ.get("SSH_TTY") or os.environ.get("SSH_CONNECTION"))
-    app = KevApp(open_source, title=title, options=options)
+    options = app.options
     code = lifecycle.run(app, mouse=not over_ssh if options.mouse is None else options.mouse)
     if app.failure is not None:
         raise app.failure

@@ -3,15 +3,19 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
+
+from typing_extensions import TypeVar
 
 from kevtui.observe.snapshot import Snapshot
 
+Picture = TypeVar("Picture", covariant=True, default=Snapshot)
 
-class SnapshotSource(Protocol):
-    """Where Snapshots come from."""
 
-    def observe(self) -> Snapshot:
+class SnapshotSource(Protocol[Picture]):
+    """Where Snapshots come from, or other immutable pictures of one moment."""
+
+    def observe(self) -> Picture:
         """What is known now."""
         ...
 
@@ -62,8 +66,8 @@ class Feed(threading.Thread):
 
     def __init__(
         self,
-        open_source: Callable[[], SnapshotSource],
-        deliver: Callable[[Snapshot], object],
+        open_source: Callable[[], SnapshotSource[Any]],
+        deliver: Callable[[Any], object],
         fail: Callable[[Exception], object],
     ) -> None:
         # A daemon, so that a source that hangs on a dead network volume cannot keep the program from ending.

@@ -23,11 +23,20 @@ SMALLEST = (TICK_WIDTH + 5, 5)
 """Width and height below which there is no room for a curve with axes."""
 
 
-def plot(samples: Sequence[Sample], width: int, height: int, *, x: str, y: str, ascii_only: bool = False) -> list[str]:
+def plot(
+    samples: Sequence[Sample],
+    width: int,
+    height: int,
+    *,
+    x: str,
+    y: str,
+    levels: Sequence[float] = (),
+    ascii_only: bool = False,
+) -> list[str]:
     """`height` rows of `width` characters: `y`, what the curve shows and in which unit, over the curve through
-    `samples` with both axes; `x` is the unit of the lower one.
+    `samples` with both axes; `x` is the unit of the lower one. Each of `levels`, all finite, is a dotted line.
 
-    The scale fits the finite values; where there is none, or no room, the rows say so.
+    The scale fits the finite values and the levels; where there is none, or no room, the rows say so.
     """
     if width <= 0 or height <= 0:
         return []
@@ -36,7 +45,9 @@ def plot(samples: Sequence[Sample], width: int, height: int, *, x: str, y: str, 
         return words(f"{y}: no figures yet", width, height)
     if width < SMALLEST[0] or height < SMALLEST[1]:
         return words(f"{figure(finite[-1][1])} {y}", width, height)
-    frame = _Frame.around(finite, width - TICK_WIDTH - 1, height - 3, ascii_only=ascii_only)
+    frame = _Frame.around(finite, levels, width - TICK_WIDTH - 1, height - 3, ascii_only=ascii_only)
+    for level in levels:
+        frame.dotted(level)
     _draw(frame, samples)
     return [y[:width].ljust(width), *_with_y_axis(frame), *_x_axis(frame, x)]
 
@@ -74,10 +85,19 @@ class _Frame:
     """For each column of dots its rows as bits, the lowest bit at the top: a stroke of any height is one operation."""
 
     @classmethod
-    def around(cls, finite: Sequence[tuple[float, float]], columns: int, rows: int, *, ascii_only: bool) -> "_Frame":
+    def around(
+        cls,
+        finite: Sequence[tuple[float, float]],
+        levels: Sequence[float],
+        columns: int,
+        rows: int,
+        *,
+        ascii_only: bool,
+    ) -> "_Frame":
         across, down = (1, 1) if ascii_only else (2, 4)
         left, right = min(at for at, _ in finite), max(at for at, _ in finite)
-        low, high = min(value for _, value in finite), max(value for _, value in finite)
+        values = [*(value for _, value in finite), *levels]
+        low, high = min(values), max(values)
         if low == high:
             # A flat curve lies in the middle, with a scale that says how flat.
             margin = abs(low) * 0.05 or 1.0
@@ -88,6 +108,12 @@ class _Frame:
         """The dot of a sample, counted from the top left."""
         wide, tall = self.columns * self.across - 1, self.rows * self.down - 1
         return round(_share(at, self.left, self.right) * wide), round((1 - _share(value, self.low, self.high)) * tall)
+
+    def dotted(self, value: float) -> None:
+        """A dot in every third column, at the height of `value`."""
+        _, row = self.place(self.left, value)
+        for column in range(0, len(self.dots), 3):
+            self.stroke(column, row, row)
 
     def stroke(self, column: int, start: int, end: int) -> None:
         """Set the dots of `column` from row `start` to row `end`, in either order."""

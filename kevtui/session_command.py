@@ -48,7 +48,9 @@ def _bench(target: "BenchTarget", arguments: argparse.Namespace, output: Output)
     from kevtui.bench import command
 
     if not (arguments.once or arguments.plain or arguments.json):
-        complain("a bench has no dashboard yet: printing changes as with --plain; --once and --json print one picture")
+        if not (why := no_screen(output)):
+            return command.dashboard(target, arguments)
+        complain(f"{why}: printing changes as with --plain; --once and --json print one picture and end")
     return command.headless(target, arguments, output)
 
 

@@ -1,15 +1,51 @@
 """`kevtui session` and `kevtui status` for a bench: lines, tables, JSON, one line, or the dashboard."""
 
 import argparse
-from typing import Any, Final
+import gc
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Final
 
+from kev.errors import UsageError
 from kevtui import exit_codes
 from kevtui.bench.snapshot import BenchSnapshot, RunState
 from kevtui.bench.target import BenchTarget
-from kevtui.headless.output import Output
+from kevtui.headless.output import Output, complain
+
+if TYPE_CHECKING:
+    from kevtui.bench.observer import BenchObserver
 
 JSON_VERSION: Final = 1
 """Of the shape: raised when a key is renamed, removed or changes its meaning; new keys do not raise it."""
+
+
+def dashboard(target: BenchTarget, arguments: argparse.Namespace) -> int:
+    """Open the dashboard over `target` until it is quit; its exit status. It writes nothing, whatever is asked."""
+    if arguments.strict:
+        raise UsageError("--strict belongs to --once, --plain or --json; the dashboard shows findings itself")
+    # Switched on again once the first picture is shown; until then nothing that is made is garbage.
+    gc.disable()
+    from kevtui.app import Options, run_app
+    from kevtui.bench.app import BenchApp
+    from kevtui.settings import BadSettings, read_settings
+
+    def open_source() -> "BenchObserver":
+        from kev.clock import SystemClock
+        from kevtui.bench.observer import BenchObserver
+
+        return BenchObserver(target, clock=SystemClock(), poll=arguments.poll)
+
+    try:
+        settings = read_settings()
+    except BadSettings as error:
+        for line in error.lines:
+            complain(line)
+        return exit_codes.USAGE
+    ascii_only = Output(sys.stdout, os.environ, ascii_only=arguments.ascii or settings.ascii).ascii_only
+    options = Options(
+        theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings
+    )
+    return run_app(BenchApp(open_source, title=target.title, several=target.is_results, options=options))
 
 
 def headless(target: BenchTarget, arguments: argparse.Namespace, output: Output) -> int:

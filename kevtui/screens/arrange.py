@@ -114,7 +114,7 @@ def _flat(area: Region, contents: Mapping[str, int], log: bool) -> dict[str, Reg
     if contents.get(EVENTS):
         order.append(Need(EVENTS, 2, contents[EVENTS] + rule))
     heights = share(area.height, order)
-    return _stack(area, heights)
+    return stack(area, heights)
 
 
 def _boxes(area: Region, contents: Mapping[str, int], log: bool) -> dict[str, Region]:
@@ -122,7 +122,7 @@ def _boxes(area: Region, contents: Mapping[str, int], log: bool) -> dict[str, Re
     upper = {MONEY: min(3, contents.get(MONEY, 3)) + box}
     if contents.get(ATTENTION):
         upper = {ATTENTION: min(5, contents[ATTENTION]) + box} | upper
-    regions = _stack(area, upper)
+    regions = stack(area, upper)
     used = sum(region.height for region in regions.values())
     rest = Region(area.x, area.y + used, area.width, area.height - used)
 
@@ -165,10 +165,11 @@ def _tallest(contents: Mapping[str, int], *columns: list[str]) -> int:
 
 def _column(area: Region, names: list[str], contents: Mapping[str, int]) -> dict[str, Region]:
     needs = [Need(name, min(5, contents[name] + 2), contents[name] + 2) for name in names]
-    return _stack(area, share(area.height, needs))
+    return stack(area, share(area.height, needs))
 
 
-def _stack(area: Region, heights: Mapping[str, int]) -> dict[str, Region]:
+def stack(area: Region, heights: Mapping[str, int]) -> dict[str, Region]:
+    """Regions of these heights one under the other in `area`; what no longer fits gets less, or nothing."""
     regions, y = {}, area.y
     for name, height in heights.items():
         height = min(height, area.bottom - y)

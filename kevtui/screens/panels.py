@@ -1,23 +1,17 @@
 """A screen of panels: where each of them is, which one is alone, and how the keys go round them."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
+from typing import Any, ClassVar, Generic
 
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.screen import Screen
 from textual.widget import Widget
 
-from kevtui.observe.snapshot import Snapshot
 from kevtui.screens import arrange as places
 from kevtui.widgets.ink import Ink
-from kevtui.widgets.panel import Panel
+from kevtui.widgets.panel import Panel, Picture
 from kevtui.widgets.studies import StudiesPanel
-
-_ALWAYS = {places.HEADER, places.MONEY, places.STUDIES, places.FOOTER}
-"""Panels that keep their place while there is nothing in them."""
-
-_FROM_THE_START = (places.MONEY, places.STUDIES, places.PLOT, places.READS, places.EVENTS, places.READOUT)
-"""What the first frame lays out, before it is known what there is."""
 
 
 class WatchLayout(Layout):
@@ -25,7 +19,7 @@ class WatchLayout(Layout):
 
     name = "watch"
 
-    def __init__(self, screen: "PanelsScreen") -> None:
+    def __init__(self, screen: "PanelsScreen[Any]") -> None:
         self._screen = screen
 
     def arrange(
@@ -43,17 +37,29 @@ class WatchLayout(Layout):
         ]
 
 
-class PanelsScreen(Screen[None]):
+class PanelsScreen(Screen[None], Generic[Picture]):
     """Places panels by what they hold, and moves among them. What they show is given to them by the subclass."""
+
+    NAMES: ClassVar[Set[str]] = places.NAMES
+    """The ids of everything that has a place."""
+    HOME: ClassVar[str] = places.STUDIES
+    """Where the focus goes when what had it closes."""
+    ALWAYS: ClassVar[Set[str]] = frozenset((places.HEADER, places.MONEY, places.STUDIES, places.FOOTER))
+    """Panels that keep their place while there is nothing in them."""
+    FROM_THE_START: ClassVar[tuple[str, ...]] = (
+        places.MONEY, places.STUDIES, places.PLOT, places.READS, places.EVENTS, places.READOUT,
+    )  # fmt: skip
+    """What the first frame lays out, before it is known what there is."""
 
     def __init__(self, ink: Ink, *, panel: str | None = None) -> None:
         super().__init__()
         self.ink = ink
-        self.snapshot: Snapshot | None = None
+        self.snapshot: Picture | None = None
+        """What was shown last."""
         self.zoomed: str | None = panel
         self.log_open = False
         self.filtering = False
-        self._contents = dict.fromkeys(_FROM_THE_START, 4)
+        self._contents = dict.fromkeys(self.FROM_THE_START, 4)
         self._placed: dict[str, Region] = {}
         self._watch_layout = WatchLayout(self)
 
@@ -67,7 +73,7 @@ class PanelsScreen(Screen[None]):
         self.rearrange(self.app.size)
 
     @property
-    def panels(self) -> Iterator[Panel]:
+    def panels(self) -> Iterator[Panel[Any]]:
         return iter(self.query_children(Panel))
 
     @property
@@ -75,9 +81,18 @@ class PanelsScreen(Screen[None]):
         return self.query_one(StudiesPanel)
 
     @property
-    def panel(self) -> Panel | None:
+    def panel(self) -> Panel[Any] | None:
         """The panel that has the focus."""
         return self.focused if isinstance(self.focused, Panel) else None
+
+    def show(self, snapshot: Picture) -> None:
+        """Show `snapshot` in the place of the one before."""
+        raise NotImplementedError
+
+    def forget_shown(self) -> None:
+        """Paint everything again, as after a change of theme."""
+        for panel in self.panels:
+            panel.forget_shown()
 
     # ------------------------------------------------------------------------------ places
 
@@ -107,7 +122,7 @@ class PanelsScreen(Screen[None]):
             return
         self._placed = regions
         for child in self.children:
-            if child.id in places.NAMES:
+            if child.id in self.NAMES:
                 child.display = child.id in regions
         # Where panels only grow or shrink, Textual would take the arrangement that it remembers.
         self._clear_arrangement_cache()
@@ -116,15 +131,12 @@ class PanelsScreen(Screen[None]):
 
     def _measure(self) -> dict[str, int]:
         if self.snapshot is None:
-            return dict.fromkeys(_FROM_THE_START, 4)
-        contents = {
+            return dict.fromkeys(self.FROM_THE_START, 4)
+        return {
             panel.id: panel.content_lines()
             for panel in self.panels
-            if panel.id and (panel.id in _ALWAYS or not panel.has_nothing(self.snapshot))
+            if panel.id and (panel.id in self.ALWAYS or not panel.has_nothing(self.snapshot))
         }
-        if any(trial.points for trial in self.snapshot.trials):
-            contents[places.PLOT] = 1
-        return contents
 
     @property
     def _reachable(self) -> Collection[str | None]:
@@ -186,11 +198,11 @@ class PanelsScreen(Screen[None]):
             self.filtering = False
             self.query(f"#{places.FILTER}").remove()
             self.rearrange()
-            self.studies.focus()
+            self.query_one(f"#{self.HOME}").focus()
 
     def leave_log(self) -> None:
         if self.log_open:
             self.log_open = False
             self.query(f"#{places.LOG}").remove()
             self.rearrange()
-            self.studies.focus()
+            self.query_one(f"#{self.HOME}").focus()

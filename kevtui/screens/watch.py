@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 PLOT_TITLE_WIDTH = places.PLOT_WIDTH - 6
 
 
-class WatchScreen(PanelsScreen):
+class WatchScreen(PanelsScreen[Snapshot]):
     """Takes Snapshots and shows them. It reads nothing but Snapshots and changes nothing but itself."""
 
     AUTO_FOCUS = f"#{places.STUDIES}"
@@ -77,10 +77,11 @@ class WatchScreen(PanelsScreen):
             self._show_curves()
             self.rearrange()
 
-    def forget_shown(self) -> None:
-        """Paint everything again, as after a change of theme."""
-        for panel in self.panels:
-            panel.forget_shown()
+    def _measure(self) -> dict[str, int]:
+        contents = super()._measure()
+        if self.snapshot is not None and any(trial.points for trial in self.snapshot.trials):
+            contents[places.PLOT] = 1
+        return contents
 
     def on_panel_selected(self, message: Panel.Selected) -> None:
         if message.panel is self.studies:

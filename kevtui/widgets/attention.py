@@ -23,7 +23,7 @@ class AttentionPanel(Panel):
         subject = min(max((len(alert.subject) for alert in alerts), default=0), view.width // 4)
         # A thousand trials can all be wrong at once: only what is in view is painted.
         rows = [Row(f"alert {alert.code} {alert.subject}", partial(_alert, alert, subject, view)) for alert in alerts]
-        rows += [Row(f"finding {found.path}", partial(_finding, found, view)) for found in snapshot.findings]
+        rows += [Row(f"finding {found.path}", partial(finding_line, found, view)) for found in snapshot.findings]
         return Painting(rows, note=f" · {len(rows)}" if len(rows) > 1 else "")
 
     def has_nothing(self, snapshot: Snapshot) -> bool:
@@ -39,7 +39,7 @@ def _alert(alert: Alert, subject: int, view: View) -> Line:
     return pen.add(alert.text).line()
 
 
-def _finding(finding: Finding, view: View) -> Line:
+def finding_line(finding: Finding, view: View) -> Line:
     pen = view.pen().gap(1 if view.narrow else 0).add(f"{glyphs.BAD} ", Role.BAD).add("damaged", Role.BAD, width=_WORD)
     pen.add(f"{finding.path}  ", Role.STRONG).add(finding.reason)
     if finding.last_good_age_s is not None:

@@ -5,7 +5,7 @@ row by its key, and the comparison with what the terminal already shows. Textual
 for one changed cell, which over a slow line is seen, and paid for.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar, Generic
 
 from rich.segment import Segment
 from rich.style import Style
@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
+from typing_extensions import TypeVar
 
 from kevtui.observe.snapshot import Section, Snapshot
 from kevtui.widgets.ink import Ink
@@ -28,8 +29,11 @@ READING = "reading …"
 _Shown = tuple[Line, bool]
 _BLANK: _Shown = ((), False)
 
+Picture = TypeVar("Picture", default=Snapshot)
+"""What is painted: a Snapshot, or where a panel says so another immutable picture of one moment."""
 
-class Panel(Widget, can_focus=True):
+
+class Panel(Widget, Generic[Picture], can_focus=True):
     """A focusable panel. Subclasses implement `paint` and may say when they are empty."""
 
     NAME: ClassVar[str] = ""
@@ -43,7 +47,7 @@ class Panel(Widget, can_focus=True):
     class Selected(Message):
         """The cursor came to another row."""
 
-        def __init__(self, panel: "Panel", key: str) -> None:
+        def __init__(self, panel: "Panel[Any]", key: str) -> None:
             self.panel = panel
             self.key = key
             super().__init__()
@@ -51,7 +55,7 @@ class Panel(Widget, can_focus=True):
     def __init__(self, ink: Ink, *, id: str) -> None:  # noqa: A002
         super().__init__(id=id)
         self.ink = ink
-        self.snapshot: Snapshot | None = None
+        self.snapshot: Picture | None = None
         self.filter = ""
         self.narrow = False
         self.key = ""
@@ -72,7 +76,7 @@ class Panel(Widget, can_focus=True):
 
     # ------------------------------------------------------------------------------ for subclasses
 
-    def paint(self, snapshot: Snapshot, view: View) -> Painting:
+    def paint(self, snapshot: Picture, view: View) -> Painting:
         """The panel's content. Pure: what it depends on is in its arguments and the panel's own settings."""
         raise NotImplementedError
 
@@ -80,7 +84,7 @@ class Panel(Widget, can_focus=True):
         """The lines that stand above the rows before anything was read."""
         return ()
 
-    def has_nothing(self, snapshot: Snapshot) -> bool:  # noqa: ARG002
+    def has_nothing(self, snapshot: Picture) -> bool:  # noqa: ARG002
         """True where there is nothing to show, so that the panel can give its place away."""
         return False
 
@@ -97,7 +101,7 @@ class Panel(Widget, can_focus=True):
         """The keys of the rows that have one, in order."""
         return list(self._positions)
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: Picture) -> None:
         before, self.snapshot = self.snapshot, snapshot
         if before is None or not self.SECTIONS or _differ(before, snapshot, self.SECTIONS):
             self.repaint()
@@ -278,7 +282,7 @@ class Panel(Widget, can_focus=True):
             self.select(self._painting.rows[y].key)
 
 
-def _differ(before: Snapshot, after: Snapshot, sections: tuple[Section, ...]) -> bool:
+def _differ(before: object, after: object, sections: tuple[Section, ...]) -> bool:
     # A section in which nothing changed is the very object that it was.
     return any(getattr(before, section) is not getattr(after, section) for section in sections)
 

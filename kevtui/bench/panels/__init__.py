@@ -1,0 +1,1 @@
+"""The panels of a bench's screen. They read a BenchSnapshot and nothing else."""
