@@ -15,6 +15,7 @@ import os
 import sys
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kev.clock import SystemClock
 from kev.console import run
@@ -26,6 +27,10 @@ from kev.reads.attempt import Options, read, refuse_finished
 from kev.reads.records import Selection, select_file, select_partition
 from kev.suite import open_suite
 from kev.text import visible
+
+if TYPE_CHECKING:
+    from kev.predictors.checkpoint import CheckpointScorer
+    from kev.predictors.vllm import VllmScorer
 
 TOKEN_VARIABLE = "KEV_REMOTE_API_KEY"
 USAGE = "usage.json"
@@ -72,13 +77,7 @@ def _predictor(given: argparse.Namespace, selection: Selection) -> tuple[Predict
     if given.remote is None:
         from kev.predictors.local import LocalPredictor
 
-        if given.backend == "vllm":
-            from kev.predictors.vllm import open_vllm
-
-            return LocalPredictor(open_vllm(given.run, manifest=selection.manifest), batch=given.batch), None
-        from kev.predictors.checkpoint import CheckpointScorer
-
-        scorer = CheckpointScorer(given.run, manifest=selection.manifest, device=given.device)
+        scorer = _scorer(given, selection)
         for remark in scorer.remarks:
             _say(f"!!! {remark}")
         return LocalPredictor(scorer, batch=given.batch), None
@@ -90,6 +89,16 @@ def _predictor(given: argparse.Namespace, selection: Selection) -> tuple[Predict
     tariff = Tariff(given.price, given.budget, given.max_calls)
     purse = Purse(given.out / USAGE, given.remote_model, tariff, SystemClock())
     return RemotePredictor(endpoint, purse, RetryPolicy(total=given.retry_seconds)), purse
+
+
+def _scorer(given: argparse.Namespace, selection: Selection) -> "CheckpointScorer | VllmScorer":
+    if given.backend == "vllm":
+        from kev.predictors.vllm import open_vllm
+
+        return open_vllm(given.run, manifest=selection.manifest)
+    from kev.predictors.checkpoint import CheckpointScorer
+
+    return CheckpointScorer(given.run, manifest=selection.manifest, device=given.device)
 
 
 def _parser() -> argparse.ArgumentParser:

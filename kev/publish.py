@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Protocol
 
 from kev import files
-from kev.checkpoint import HEAD, read_head
+from kev.checkpoint import read_head
 from kev.console import run
 from kev.errors import KevError, Refused, UsageError
+from kev.model.layout import find_layout
 
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 LEFT_OUT = ("resume/*", "hub.json", "*.tmp", ".*")
@@ -59,11 +60,11 @@ def check(upload: Upload, owner_of: str | None) -> None:
         )
     if owner_of != upload.repo:
         raise Refused(f"--i-am-the-owner-of names {owner_of}, and --repo {upload.repo}; they must be the same")
-    read_head(upload.run)
+    head = read_head(upload.run)
     if (upload.run / "resume").exists():
         raise Refused(f"{upload.run}: still in training; its resume points are there")
-    if not any(upload.run.glob("*.safetensors")):
-        raise Refused(f"{upload.run}: {HEAD} without weights; the checkpoint is not complete")
+    if left_over := find_layout(upload.run, head).remarks:
+        raise Refused(f"{left_over[0]}; remove what is not meant, other programs choose by name")
     if not files.read_bytes(upload.card).strip():
         raise Refused(f"{upload.card}: an empty card")
 

@@ -19,6 +19,7 @@ from kev.text import shorten, visible
 
 ZIP = b"PK\x03\x04"
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+LFS_REASON = "a Git LFS pointer, not the file that it stands for; fetch that with `git lfs pull`"
 PICKLE = b"\x80"
 OLD_FORMAT = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """The pickled number that torch began its files with before it wrote archives."""
@@ -59,7 +60,7 @@ def _envelope_fault(data: bytes, limit: int) -> str | None:
     if not data:
         return "empty"
     if data.startswith(LFS_POINTER):
-        return "a Git LFS pointer, not the file that it stands for; fetch that with `git lfs pull`"
+        return LFS_REASON
     if not data.startswith(ZIP):
         return _foreign(data)
     try:

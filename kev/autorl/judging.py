@@ -15,9 +15,9 @@ from kev.autorl.rejection import Rejected
 from kev.autorl.run import Run
 from kev.autorl.sealing import Sealed, Sealer
 from kev.autorl.submissions import Ledger, Submission
-from kev.autorl.tensors import Tensor
 from kev.autorl.weights import find_weights
 from kev.errors import DamagedFile, KevError, NotFound
+from kev.model.tensors import Tensor
 
 
 class Judge:

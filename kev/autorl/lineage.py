@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from kev.autorl.tensors import FLOATS, Tensor
+from kev.model.tensors import FLOATS, Tensor
 
 FOREIGN_BELOW = 0.1
 """Median cosine. Thousands of weights that are independent stay far below it; a model trained hard, from random

@@ -12,8 +12,8 @@ from kev.autorl.evaluation import Asked, Evaluation, Evaluator, Split, checked
 from kev.autorl.noise import GRADES, Baseline, baseline_of, half_width, label_of
 from kev.autorl.run import Run
 from kev.autorl.submissions import Ledger, Submission
-from kev.autorl.tensors import Tensor
 from kev.errors import DamagedFile, KevError, NotFound, Refused
+from kev.model.tensors import Tensor
 from kev.records.base import read_record
 from kev.text import shorten, visible
 

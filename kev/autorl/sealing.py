@@ -16,7 +16,7 @@ from kev import files
 from kev.autorl.model_files import TOKENIZER_CONFIG, put_right
 from kev.autorl.opening import inside, opened, opened_file
 from kev.autorl.rejection import Rejected
-from kev.autorl.weights import Weights, find_weights
+from kev.autorl.weights import Weights, find_weights, without_weights
 from kev.errors import KevError
 from kev.model.layout import ADAPTER_CONFIG, CONFIG, INDEX, WEIGHTS
 from kev.records.autorl import SealedManifest
@@ -82,7 +82,7 @@ class Sealer:
         if len(chosen) > MAX_FILES:
             raise Rejected("model_too_large", f"{len(chosen):,} files; a model has at most {MAX_FILES:,}")
         if not chosen:
-            find_weights(Path(), set(left_out))  # says what is wrong with it
+            raise without_weights(left_out)
         return chosen, left_out
 
     def _known(self, directory: int, names: list[str]) -> Sealed | None:
@@ -119,7 +119,7 @@ class Sealer:
 
     def _finish(self, scratch: Path, hashes: dict[str, str], left_out: list[str]) -> Sealed:
         model = scratch / "model"
-        weights = find_weights(model, set(hashes) | set(left_out))
+        weights = find_weights(model, left_out)
         for name in hashes:
             if name == ADAPTER_CONFIG or (name.endswith(".safetensors") and name not in weights.names):
                 files.remove(model / name)

@@ -16,12 +16,10 @@ from kev.model.batch import Batch
 from kev.model.layout import (
     ADAPTER,
     ADAPTER_CONFIG,
-    INDEX,
-    WEIGHTS,
     Layout,
     beside_adapter,
     full_weights,
-    tensor_names,
+    why_none,
 )
 from kev.model.mask import additive_mask, visible_keys
 from kev.text import shorten, visible
@@ -46,13 +44,13 @@ def find_backbone(directory: Path) -> Layout:
         if described or adapter:
             raise Refused(f"{directory}: an adapter without the weights it belongs to; merge it into its base first")
         read_config(directory)  # what is wrong with it, or that it is not there, says more
-        raise DamagedFile(directory, f"holds no weights: neither {WEIGHTS} nor {INDEX}")
+        raise DamagedFile(directory, f"holds no weights: {why_none([path.name for path in directory.iterdir()])}")
     if described and adapter:
         raise Refused(
             f"{directory / ADAPTER}: an adapter beside full weights, and nothing says whether it is merged into them; "
             f"merge it, or remove it and {ADAPTER_CONFIG}"
         )
-    return beside_adapter(directory, layout) if described else layout
+    return beside_adapter(layout) if described else layout
 
 
 def load_backbone(
@@ -66,8 +64,6 @@ def load_backbone(
     """
     config = read_config(directory)
     paths = find_backbone(directory).weights if weights is None else weights
-    for path in paths:
-        tensor_names(path)
     transformers.utils.logging.disable_progress_bar()
     multimodal = config.get_text_config() is not config
     try:

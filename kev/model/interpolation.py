@@ -18,7 +18,8 @@ from torch import Tensor
 from kev import files
 from kev.checkpoint import HEAD, Head, write_head
 from kev.errors import NotFound, Refused
-from kev.model.layout import CONFIG, INDEX, WEIGHTS, find_layout, full_weights
+from kev.model.backbone import find_backbone
+from kev.model.layout import CONFIG, INDEX, WEIGHTS, find_layout
 from kev.model.loading import load_checkpoint, open_head
 from kev.model.saving import TOKENIZER_FILES
 
@@ -79,7 +80,7 @@ def open_other(directory: Path, names: set[str], dtype: str) -> Stored | Loaded:
     """
     found: Stored | Loaded
     if not (directory / HEAD).exists():
-        base = Stored(full_weights(directory).weights)
+        base = Stored(find_backbone(directory).weights)
         named = base.named_as(names)
         if named is None:
             lacking = min(names - base.names, default="a common prefix")
@@ -95,6 +96,13 @@ def open_other(directory: Path, names: set[str], dtype: str) -> Stored | Loaded:
         different = min(found.names ^ names)
         raise Refused(f"{directory}: has not the layout of the checkpoint; only one of them has weights {different}")
     return found
+
+
+def left_overs(directory: Path) -> tuple[str, ...]:
+    """Which files of `directory`, a checkpoint or a base, take no part, a line each. Raises what opening it raises."""
+    if (directory / HEAD).exists():
+        return find_layout(directory, open_head(directory)).remarks
+    return find_backbone(directory).remarks
 
 
 def interpolate(sft: Path, other: Path, alpha: float, out: Path, *, blend_head: bool, note: Mapping[str, Any]) -> int:

@@ -5,8 +5,7 @@ merged. What is not used is said in a remark; where two readings are equally goo
 """
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,25 +13,34 @@ from typing import Any, Literal
 from kev import files
 from kev.checkpoint import HEAD, Head
 from kev.errors import DamagedFile
+from kev.model.tensors import read_tensors
 
 ADAPTER_CONFIG = "adapter_config.json"
 ADAPTER = "adapter_model.safetensors"
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-MAX_HEADER = 100_000_000
+SUFFIX = ".safetensors"
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+USUAL = ("pytorch_model", "adapter_model", "model", "consolidated")
+"""What the names of pickled weights begin with; other pickles are states of an optimizer and the like."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """An adapter on a base, or full weights; `weights` are its files in order of name.
 
-    `remarks` say, a line each, which files lie there beside these and are not used.
+    `left_over` says, a line each, which files lie there beside these and are not used.
     """
 
     kind: Literal["lora", "full"]
     weights: tuple[Path, ...]
-    remarks: tuple[str, ...] = ()
+    left_over: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """`left_over`, with the directory named."""
+        return tuple(f"{self.weights[0].parent}: {said}" for said in self.left_over)
 
     @property
     def sha256(self) -> str:
@@ -55,8 +63,6 @@ def find_layout(directory: Path, head: Head) -> Layout:
     layout = _found(directory, said)
     if layout.kind != said:
         raise DamagedFile(directory, f"its files are those of {layout.kind} weights, its {HEAD} speaks of {said}")
-    for path in layout.weights:
-        tensor_names(path)
     return layout
 
 
@@ -70,101 +76,95 @@ def full_weights(directory: Path) -> Layout:
     single, index = directory / WEIGHTS, directory / INDEX
     table = _indexed(index) if index.is_file() else {}
     shards = tuple(directory / name for name in sorted(set(table.values())))
-    if not single.is_file():
-        _check_shards(shards, table)
+    if not single.is_file() or shards == (single,):
+        _sharded(shards, table)
         return Layout("full", shards)
-    if shards in ((), (single,)):
-        _check_shards(shards, table)
+    whole = frozenset(read_tensors(single))
+    if not shards:
         return Layout("full", (single,))
-    whole = tensor_names(single)
     missing = next((path for path in shards if not path.is_file()), None)
-    if missing is not None:
-        if lacking := min(table.keys() - whole, default=None):
-            raise DamagedFile(missing, f"missing, though {INDEX} names it, and {WEIGHTS} lacks {lacking}")
-        said = f"{INDEX} is of another sharding and is ignored; every tensor is in {WEIGHTS}"
-        return Layout("full", (single,), (f"{directory}: {said}",))
-    return _newer(directory, whole, shards, _check_shards(shards, table))
+    if missing is None:
+        return _fuller(single, whole, shards, _sharded(shards, table))
+    if lacking := min(table.keys() - whole, default=None):
+        raise DamagedFile(missing, f"missing, though {INDEX} names it, and {WEIGHTS} lacks {lacking}")
+    said = f"{INDEX} is of another sharding and is ignored; every tensor is in {WEIGHTS}"
+    return Layout("full", (single,), (said,))
 
 
-def _newer(directory: Path, whole: frozenset[str], shards: tuple[Path, ...], sharded: frozenset[str]) -> Layout:
-    """Two saves in one directory: the one that has more."""
-    if whole < sharded:
-        names = ", ".join(path.name for path in shards)
-        said = f"{WEIGHTS} is another save with fewer tensors and is ignored; {names} are used"
-        return Layout("full", shards, (f"{directory}: {said}",))
-    if sharded < whole:
-        said = f"the files of {INDEX} are another save with fewer tensors and are ignored; {WEIGHTS} is used"
-        return Layout("full", (directory / WEIGHTS,), (f"{directory}: {said}",))
-    raise DamagedFile(directory, f"holds two saves, {WEIGHTS} and {shards[0].name}; remove what is not meant")
+def beside_adapter(layout: Layout) -> Layout:
+    """Full weights beside which an adapter's files were left over, with a line that says so."""
+    directory = layout.weights[0].parent
+    names = " and ".join(name for name in (ADAPTER_CONFIG, ADAPTER) if (directory / name).is_file())
+    return replace(layout, left_over=(*layout.left_over, f"{names} left beside whole weights, used without it"))
 
 
-def _check_shards(shards: tuple[Path, ...], table: Mapping[str, str]) -> frozenset[str]:
-    """The tensors in the files of an index, each of which has what the index says."""
-    found: frozenset[str] = frozenset()
-    for path in shards:
-        if not path.is_file():
-            raise DamagedFile(path, f"missing, though {INDEX} names it")
-        names = tensor_names(path)
-        if lacking := min((name for name, place in table.items() if place == path.name and name not in names),
-                          default=None):  # fmt: skip
-            raise DamagedFile(path, f"lacks {lacking}, which {INDEX} puts there")
-        found |= names
-    return found
-
-
-def _indexed(index: Path) -> dict[str, str]:
-    """Tensor to file, as the index says."""
-    content = files.read_json(index)
-    table = content.get("weight_map") if isinstance(content, dict) else None
-    if not isinstance(table, dict) or not table or not all(isinstance(name, str) for name in table.values()):
-        raise DamagedFile(index, "does not say which file holds which weights")
-    strange = next((name for name in table.values() if Path(name).name != name), None)
-    if strange is not None:
-        raise DamagedFile(index, f"names a file outside its directory: {strange}")
-    return table
+def why_none(names: Collection[str]) -> str:
+    """Why none of a directory's files, called `names`, counts as weights."""
+    if stray := min((name for name in names if name.endswith(SUFFIX) and name != ADAPTER), default=None):
+        return f"{stray} without {INDEX}, and no {WEIGHTS}: save with save_pretrained"
+    if pickles := [name for name in names if name.endswith(PICKLES) and name != HEAD]:
+        first = min(pickles, key=lambda name: (not name.startswith(USUAL), name))
+        return f"{first}: pickled weights are never opened; save with safetensors (safe_serialization=True)"
+    return f"no {WEIGHTS} and no {INDEX}: save the model with save_pretrained"
 
 
 def _found(directory: Path, said: Any) -> Layout:
     adapter = directory / ADAPTER
     described = (directory / ADAPTER_CONFIG).is_file()
     if described and adapter.is_file() and said != "full":
+        read_tensors(adapter)
         return Layout("lora", (adapter,))
-    layout = full_weights(directory) if (directory / CONFIG).is_file() else Layout("full", ())
+    layout = full_weights(directory)
     if layout.weights:
-        return beside_adapter(directory, layout) if described else layout
+        if not (directory / CONFIG).is_file():
+            raise DamagedFile(directory / CONFIG, f"missing, though {layout.weights[0].name} is there")
+        return beside_adapter(layout) if described else layout
     if described and adapter.is_file():
         return Layout("lora", (adapter,))
     if described:
         raise DamagedFile(adapter, f"missing, though {ADAPTER_CONFIG} is there")
-    raise DamagedFile(directory, f"holds neither an adapter ({ADAPTER}) nor full weights ({CONFIG}, {WEIGHTS})")
+    reason = why_none([path.name for path in directory.iterdir()])
+    raise DamagedFile(directory, f"holds neither an adapter ({ADAPTER}) nor full weights: {reason}")
 
 
-def beside_adapter(directory: Path, layout: Layout) -> Layout:
-    """Full weights beside which an adapter's files were left over, with a remark that says so."""
-    names = " and ".join(name for name in (ADAPTER_CONFIG, ADAPTER) if (directory / name).is_file())
-    remark = f"{directory}: {names} left beside full weights, which are used without it"
-    return replace(layout, remarks=(*layout.remarks, remark))
+def _fuller(single: Path, whole: frozenset[str], shards: tuple[Path, ...], sharded: frozenset[str]) -> Layout:
+    """Of two saves in one directory the one that has more."""
+    if whole < sharded:
+        names = ", ".join(path.name for path in shards)
+        said = f"{WEIGHTS} is another save with fewer tensors and is ignored; {names} are used"
+        return Layout("full", shards, (said,))
+    if sharded < whole:
+        said = f"the files of {INDEX} are another save with fewer tensors and are ignored; {WEIGHTS} is used"
+        return Layout("full", (single,), (said,))
+    raise DamagedFile(single, f"one of two saves, the other in {shards[0].name}; remove the one that is not meant")
 
 
-def tensor_names(path: Path) -> frozenset[str]:
-    """The tensors that a safetensors file holds, by its header alone.
+def _sharded(shards: tuple[Path, ...], table: Mapping[str, str]) -> frozenset[str]:
+    """The tensors in the files of an index, each of which has what the index says and nothing of another."""
+    found: set[str] = set()
+    for path in shards:
+        if not path.is_file():
+            raise DamagedFile(path, f"missing, though {INDEX} names it; was the save cut off?")
+        names = read_tensors(path).keys()
+        if lacking := min((name for name, place in table.items() if place == path.name and name not in names),
+                          default=None):  # fmt: skip
+            raise DamagedFile(path, f"lacks {lacking}, which {INDEX} puts there")
+        if twice := min(found & names, default=None):
+            raise DamagedFile(path, f"{twice} is in another file too")
+        found |= names
+    return frozenset(found)
 
-    Raises DamagedFile where header and length disagree, before anything maps the file.
-    """
-    size = path.stat().st_size
-    with path.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        if size < 8 or length > min(size, MAX_HEADER):
-            raise DamagedFile(path, "not a safetensors file, or cut short in its header")
-        try:
-            header = json.loads(stream.read(length))
-            header.pop("__metadata__", None)
-            end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
-            raise DamagedFile(path, "its header is not that of a safetensors file") from None
-    if size != 8 + length + end:
-        raise DamagedFile(path, f"{size:,} bytes where its header asks for {8 + length + end:,}")
-    return frozenset(header)
+
+def _indexed(index: Path) -> dict[str, str]:
+    """Tensor to file, as the index says."""
+    content = files.read_json(index)
+    table = content.get("weight_map") if isinstance(content, dict) else None
+    if not isinstance(table, dict):
+        raise DamagedFile(index, "has no weight_map, which says what file holds what weights")
+    for name in table.values():
+        if not isinstance(name, str) or Path(name).name != name or not name.endswith(SUFFIX):
+            raise DamagedFile(index, f"{name!r:.100} is no safetensors file of this directory")
+    return table
 
 
 def _file_sha256(path: Path) -> str:

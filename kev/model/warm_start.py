@@ -35,6 +35,7 @@ def warm_start(model: DecisionModel, run: str | Path) -> dict[str, Any]:
     pointer = pointer_head(directory, head, model.head.q.in_features)
     tensors = _load(model.backbone, layout)
     model.head.load_state_dict(pointer.state_dict())
+    model.remarks = (*model.remarks, *layout.remarks)
     return {
         "init_from": str(run),
         "resolved": str(directory),

@@ -49,6 +49,11 @@ class VllmScorer:
     def temperature(self) -> float:
         return self._checkpoint.temperature
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Which files beside the checkpoint's own were not used, a line each."""
+        return self._checkpoint.remarks
+
     def encode(self, request: Request) -> EncodedRequest:
         return self._checkpoint.encode(request)
 

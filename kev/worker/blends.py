@@ -31,7 +31,11 @@ def run_interpolation(order: BlendOrder, container: Container, show: Callable[[s
             raise Refused(
                 f"/runs/{blend_directory(order.study, order.prefix, alpha)}: is there already; it is never replaced"
             )
+    from kev.model.interpolation import left_overs
+
     sft, other = container.place(order.sft), _other(order, container, show)
+    for remark in (*left_overs(sft), *left_overs(other)):
+        show(f"!!! {remark}")
     for alpha, target in targets.items():
         _make(order, alpha, sft, other, target)
         container.runs.commit()

@@ -4,10 +4,12 @@ import socket
 from dataclasses import replace
 from pathlib import Path
 
+import numpy
 import pytest
+from safetensors.numpy import save_file
 
 from kev.checkpoint import Head, write_head
-from kev.errors import KevError, Refused, UsageError
+from kev.errors import DamagedFile, KevError, Refused, UsageError
 from kev.publish import Upload, main, publish
 
 pytest.importorskip("torch")
@@ -35,8 +37,9 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def upload(tmp_path: Path) -> Upload:
     run = tmp_path / "checkpoint"
-    write_head(run, Head({"base": "org/base"}))
-    (run / "adapter_model.safetensors").write_bytes(b"weights")
+    write_head(run, Head({"base": "org/base", "weights": "lora"}))
+    (run / "adapter_config.json").write_text("{}")
+    save_file({"lora_A": numpy.ones(2)}, run / "adapter_model.safetensors")
     (tmp_path / "card.md").write_text("# A model\n")
     return Upload(run, "owner/model", tmp_path / "card.md", "first")
 
@@ -64,10 +67,24 @@ def test_a_checkpoint_that_is_not_whole_is_refused(upload: Upload, tmp_path: Pat
         publish(upload, "owner/model", shelf)
     (upload.run / "resume").rmdir()
     (upload.run / "adapter_model.safetensors").unlink()
-    with pytest.raises(Refused, match="without weights"):
+    with pytest.raises(DamagedFile, match=r"adapter_model\.safetensors: missing"):
         publish(upload, "owner/model", shelf)
     with pytest.raises(KevError, match="no such file"):
         publish(replace(upload, run=tmp_path / "nowhere"), "owner/model", shelf)
+    assert not shelf.taken
+
+
+def test_a_torn_file_and_files_left_over_are_not_published(upload: Upload) -> None:
+    adapter, shelf = upload.run / "adapter_model.safetensors", Shelf()
+    whole = adapter.read_bytes()
+    adapter.write_bytes(whole[:-1])
+    with pytest.raises(DamagedFile, match="cut short"):
+        publish(upload, "owner/model", shelf)
+    write_head(upload.run, Head({"base": "org/base", "weights": "full"}))
+    (upload.run / "config.json").write_text("{}")
+    (upload.run / "model.safetensors").write_bytes(whole)
+    with pytest.raises(Refused, match=r"left beside whole weights.*remove what is not meant"):
+        publish(upload, "owner/model", shelf)
     assert not shelf.taken
 
 

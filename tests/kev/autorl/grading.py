@@ -18,9 +18,9 @@ from kev.autorl.evaluation import Asked, Evaluation
 from kev.autorl.grader import Grader
 from kev.autorl.run import Run
 from kev.autorl.server import build_app
-from kev.autorl.tensors import read_tensors
 from kev.autorl.workspace import Workspace
 from kev.clock import Clock
+from kev.model.tensors import read_tensors
 from kev.serve import bind
 
 BASE = tensors(0)

@@ -15,8 +15,8 @@ from kev.autorl.model_files import repaired_tokenizer
 from kev.autorl.opening import inside
 from kev.autorl.rejection import Rejected
 from kev.autorl.sealing import Sealer
-from kev.autorl.tensors import read_tensors
 from kev.errors import DamagedFile
+from kev.model.tensors import read_tensors
 
 BASE = tensors(0)
 
@@ -175,7 +175,7 @@ HALVES = {A: NAMES[:2], B: NAMES[2:]}
         (HALVES, INDEXED, (), [A, B], ""),
         ({"model.safetensors": NAMES}, dict.fromkeys(NAMES, "model-00001-of-00009.safetensors"), (),
          ["model.safetensors"], "another sharding"),
-        ({**HALVES, "model.safetensors": NAMES[:1]}, INDEXED, (), [A, B], "older save"),
+        ({**HALVES, "model.safetensors": NAMES[:1]}, INDEXED, (), [A, B], "another save"),
         ({"model.safetensors": NAMES}, None, ("adapter_config.json",), ["model.safetensors"], "beside whole weights"),
     ],
 )  # fmt: skip

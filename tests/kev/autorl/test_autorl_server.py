@@ -106,7 +106,7 @@ def test_what_was_decided_about_left_overs_is_in_the_answer(tmp_path: Path, eval
     model(run.workspace.output / "v2", worth(41))
     with served(run, evaluator) as found:
         assert found.client.score("output/v1")["remarks"] == [
-            "adapter_config.json lies beside whole weights and is ignored"
+            "adapter_config.json left beside whole weights, used without it"
         ]
         assert "remarks" not in found.client.score("output/v2")
 

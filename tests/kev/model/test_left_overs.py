@@ -8,12 +8,14 @@ import pytest
 from comparing import answers, disturbed, equal
 from safetensors.torch import load_file, save_file
 
-from kev.errors import DamagedFile, Refused
+from kev.errors import DamagedFile, KevError, Refused
 from kev.model.decision_model import DecisionModel
+from kev.model.interpolation import interpolate, left_overs
 from kev.model.loading import load_checkpoint, new_model
 from kev.model.saving import contents_of, save_checkpoint, write_checkpoint
 from kev.model.settings import Settings
 from kev.model.tiny_base import base_sha256
+from kev.model.warm_start import warm_start
 
 
 def two_saves(base: Path, directory: Path) -> tuple[DecisionModel, list[Path]]:
@@ -81,7 +83,7 @@ def test_of_two_saves_the_one_that_has_more_is_used_and_named(attention_base: Pa
 
 def test_two_saves_of_the_same_tensors_are_refused_by_name(attention_base: Path, tmp_path: Path) -> None:
     two_saves(attention_base, tmp_path / "c")
-    with pytest.raises(DamagedFile, match=r"holds two saves, model\.safetensors and model-00001-of-"):
+    with pytest.raises(DamagedFile, match=r"/model\.safetensors: one of two saves, the other in model-00001-of-"):
         load_checkpoint(tmp_path / "c")
 
 
@@ -123,7 +125,7 @@ def test_an_adapters_configuration_left_beside_merged_weights_is_not_followed_an
     model = disturbed(new_model(str(attention_base), Settings(lora=0)))
     save_checkpoint(tmp_path / "c", model)
     (tmp_path / "c" / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "x/y"}')
-    remark = f"{tmp_path / 'c'}: adapter_config.json left beside full weights, which are used without it"
+    remark = f"{tmp_path / 'c'}: adapter_config.json left beside whole weights, used without it"
     opened = load_checkpoint(tmp_path / "c")
     assert equal(answers(opened), answers(model)) and opened.remarks == (remark,)
     based = new_model(str(tmp_path / "c"), Settings(lora=0))
@@ -140,6 +142,86 @@ def test_an_adapter_whole_beside_full_weights_is_told_by_the_head_and_refused_wi
         shutil.copy(tmp_path / "adapter" / name, tmp_path / "c")
     opened = load_checkpoint(tmp_path / "c")
     assert equal(answers(opened), answers(model))
-    assert "adapter_config.json and adapter_model.safetensors left beside full weights" in opened.remarks[0]
+    assert "adapter_config.json and adapter_model.safetensors left beside whole weights" in opened.remarks[0]
     with pytest.raises(Refused, match="nothing says whether it is merged"):
         new_model(str(tmp_path / "c"), Settings(lora=0))
+
+
+def test_a_tensor_in_two_files_of_one_index_is_refused(attention_base: Path, tmp_path: Path) -> None:
+    _, shards = two_saves(attention_base, tmp_path / "c")
+    (tmp_path / "c" / "model.safetensors").unlink()
+    first = load_file(shards[0])
+    save_file({**load_file(shards[1]), min(first): first[min(first)].clone()}, shards[1], metadata={"format": "pt"})
+    with pytest.raises(DamagedFile, match=rf"{shards[1].name}: {min(first)} is in another file too"):
+        load_checkpoint(tmp_path / "c")
+
+
+def break_weights(path: Path, how: str) -> None:
+    whole = path.read_bytes()
+    contents = {
+        "cut": whole[:-1],
+        "cut in its header": whole[:40],
+        "longer": whole + b"x",
+        "empty": b"",
+        "pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:0f\nsize 41\n",
+        "pickle": b"\x80\x02}q\x00.",
+    }
+    path.write_bytes(contents[how])
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("cut", "cut short"), ("cut in its header", "do not begin with the header"), ("longer", "header describes"),
+        ("empty", ": empty"), ("pointer", "a Git LFS pointer"), ("pickle", "do not begin with the header"),
+    ],
+)  # fmt: skip
+def test_weights_that_are_not_whole_are_refused_by_name_wherever_they_are_opened(
+    attention_base: Path, tmp_path: Path, how: str, says: str
+) -> None:
+    model = disturbed(new_model(str(attention_base), Settings(lora=0)))
+    save_checkpoint(tmp_path / "whole", model)
+    save_checkpoint(tmp_path / "c", model)
+    base = shutil.copytree(attention_base, tmp_path / "base")
+    for directory in (tmp_path / "c", base):
+        break_weights(directory / "model.safetensors", how)
+    for opening in (
+        lambda: load_checkpoint(tmp_path / "c"),
+        lambda: warm_start(model, tmp_path / "c"),
+        lambda: new_model(str(base), Settings(lora=2)),
+        lambda: base_sha256(base),
+        lambda: interpolate(tmp_path / "c", attention_base, 0.5, tmp_path / "out", blend_head=False, note={}),
+        lambda: interpolate(tmp_path / "whole", tmp_path / "c", 0.5, tmp_path / "out", blend_head=False, note={}),
+        lambda: interpolate(tmp_path / "whole", base, 0.5, tmp_path / "out", blend_head=False, note={}),
+    ):
+        with pytest.raises(DamagedFile, match=rf"/model\.safetensors: .*{says}|/model\.safetensors{says}$"):
+            opening()
+    assert not (tmp_path / "out" / "head.pt").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("pytorch_model.bin", "pickled weights are never opened"), ("mine.safetensors", "save with save_pretrained")],
+)
+def test_a_directory_whose_weights_have_other_names_says_what_is_there(
+    attention_base: Path, tmp_path: Path, name: str, says: str
+) -> None:
+    save_checkpoint(tmp_path / "c", disturbed(new_model(str(attention_base), Settings(lora=0))))
+    base = shutil.copytree(attention_base, tmp_path / "base")
+    for directory in (tmp_path / "c", base):
+        (directory / "model.safetensors").rename(directory / name)
+        (directory / "optimizer.pt").touch()
+    for opening in (lambda: load_checkpoint(tmp_path / "c"), lambda: new_model(str(base), Settings(lora=0))):
+        with pytest.raises(KevError, match=rf"{name}.*{says}"):
+            opening()
+
+
+def test_a_warm_start_and_a_blend_say_what_they_did_not_use(attention_base: Path, tmp_path: Path) -> None:
+    _, shards = two_saves(attention_base, tmp_path / "c")
+    shards[0].unlink()
+    started = new_model(str(attention_base), Settings(lora=0))
+    warm_start(started, tmp_path / "c")
+    assert started.remarks == left_overs(tmp_path / "c") == load_checkpoint(tmp_path / "c").remarks
+    assert left_overs(attention_base) == ()
+    interpolate(tmp_path / "c", attention_base, 0.5, tmp_path / "out", blend_head=False, note={})
+    assert load_checkpoint(tmp_path / "out").remarks == ()

@@ -94,6 +94,14 @@ def test_two_checkpoints_are_mixed_their_heads_only_if_asked(bench: Bench, base:
         torch.testing.assert_close(head, wanted)
 
 
+def test_files_left_over_beside_what_is_mixed_are_named(bench: Bench, base: Path) -> None:
+    sft = put_checkpoint(bench, base, "night/a", 0.4)
+    left_over = bench.container.place(sft) / "adapter_config.json"
+    left_over.write_text('{"peft_type": "LORA"}')
+    run_interpolation(blend(bench, base, sft), bench.container, bench.lines.append)
+    assert f"!!! {left_over.parent}: adapter_config.json left beside whole weights, used without it" in bench.lines
+
+
 def test_what_cannot_be_mixed_is_refused_and_leaves_no_checkpoint(bench: Bench, base: Path, tmp_path: Path) -> None:
     sft = put_checkpoint(bench, base, "night/a", 0.4)
     adapter = put_checkpoint(bench, base, "night/b", 0.2, lora=2)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kev.errors import DamagedFile, NotFound
+from kev.torch_files import LFS_POINTER, LFS_REASON
 
 if TYPE_CHECKING:
     import numpy
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 MAX_HEADER = 100_000_000
 MAX_TENSORS = 200_000
 BYTES = {
-    "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2,
-    "I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8,
+    "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E4M3FNUZ": 1, "F8_E5M2": 1, "F8_E5M2FNUZ": 1, "F8_E8M0": 1,
+    "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8, "C64": 8,
 }  # fmt: skip
 FLOATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 METADATA = "__metadata__"
@@ -78,9 +79,10 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         with path.open("rb") as stream:
             size = path.stat().st_size
-            length = int.from_bytes(stream.read(8), "little")
+            beginning = stream.read(8)
+            length = int.from_bytes(beginning, "little")
             if size < 8 or not 2 <= length <= min(MAX_HEADER, size - 8):
-                raise DamagedFile(path, f"{size:,} bytes that do not begin with the header of a safetensors file")
+                raise DamagedFile(path, _foreign(beginning + stream.read(len(LFS_POINTER)), size))
             header = json.loads(stream.read(length))
     except FileNotFoundError:
         raise NotFound(f"{path}: no such file") from None
@@ -97,6 +99,12 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     if end != size:
         raise DamagedFile(path, f"{size:,} bytes where its header describes {end:,}: cut short, or still being written")
     return found
+
+
+def _foreign(beginning: bytes, size: int) -> str:
+    if beginning.startswith(LFS_POINTER):
+        return LFS_REASON
+    return f"{size:,} bytes that do not begin with the header of a safetensors file" if size else "empty"
 
 
 def _tensor(path: Path, base: int, name: str, value: Any) -> Tensor:
