@@ -1,8 +1,14 @@
-"""What holds for every test: it starts from the signals of a terminal, however the whole run was started."""
+"""What holds for every test: the signals of a terminal, however the run was started, and no limits of wall time."""
 
 import signal
+
+from hypothesis import HealthCheck, settings
 
 # A run in the background of a script, or under nohup, ignores these, and so would every program that a test starts.
 for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
+# A busy machine is slow, and that is no defect: tests bound CPU time, bytes and counts, never the wall clock.
+settings.register_profile("kev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kev")

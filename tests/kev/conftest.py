@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 
 # A registered round is built from a checkout in which a spec validates, and stands beside the simulated provider.
 for _directory in ("rounds", "simulation"):
@@ -15,10 +14,6 @@ for _directory in ("rounds", "simulation"):
 
 if TYPE_CHECKING:
     from round_lab import RoundLab
-
-# A busy machine is slow, and that is no defect: tests bound CPU time, bytes and counts, never the wall clock.
-settings.register_profile("kev", deadline=None)
-settings.load_profile("kev")
 
 # Trainings of tests are small, and several test processes may run on one machine.
 os.environ.setdefault("KEV_TRAINING_LOCK", f"{tempfile.mkdtemp(prefix='kev-tests-')}/training.lock")
