@@ -1,0 +1,63 @@
+"""`reports/summary.jsonl`: the figures of each round, a line each, and no prose."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import ConfigDict, ValidationError
+
+from kev import files
+from kev.autorl.journal.failures import FailureType
+from kev.records.base import StrictRecord, reason_of
+
+KEYS = (
+    "iteration", "timestamp", "duration_s", "status", "exit_code", "score", "improvement", "train_type", "failure_type",
+)  # fmt: skip
+
+
+class RoundLine(StrictRecord):
+    """One line. What a round does not have is None."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    iteration: int
+    timestamp: str
+    """Local, `YYYY-MM-DD HH:MM`."""
+    duration_s: int
+    """Seconds since the run began."""
+    status: Literal["success", "failure"]
+    exit_code: int | None
+    score: float | None
+    improvement: float | None
+    train_type: str
+    failure_type: FailureType
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLine:
+    """A line of the file: its number, its round where it can be read, why not, and keys it should not have or lacks."""
+
+    number: int
+    round: RoundLine | None = None
+    damage: str = ""
+    keys: str = ""
+
+
+def read_lines(data: bytes) -> list[ReadLine]:
+    """Every line that is not blank."""
+    return [_read(line) for line in files.parse_json_lines(data)]
+
+
+def _read(line: files.Line) -> ReadLine:
+    if line.damage is not None or not isinstance(line.value, dict):
+        return ReadLine(line.number, damage=line.damage or "not an object")
+    return _of(line.number, line.value)
+
+
+def _of(number: int, value: dict[str, Any]) -> ReadLine:
+    extra = [f"+{key}" for key in value if key not in KEYS]
+    lacking = [f"-{key}" for key in KEYS if key not in value]
+    keys = " ".join([*extra, *lacking])
+    try:
+        return ReadLine(number, RoundLine.model_validate(value), keys=keys)
+    except ValidationError as error:
+        return ReadLine(number, damage=reason_of(error), keys=keys)

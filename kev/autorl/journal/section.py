@@ -1,0 +1,193 @@
+"""A section of `reports/summary.md`: written as the format has it, read however people and agents write it.
+
+Reading takes half-width and full-width punctuation, any indentation, and sections whose line breaks were lost; what
+stands in a fenced block is code, never a field.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TITLE = "# 运行总结"
+STATUS, SCORE, TYPE, SETTINGS = "状态", "Score", "训练类型", "关键配置"
+WHAT, WHY, PROGRESS, CODE, SNIPPET = "做了什么", "为什么", "问题/进步", "关键代码", "代码片段（上下文）"
+LABELS = (STATUS, SCORE, TYPE, SETTINGS, WHAT, WHY, PROGRESS, CODE, SNIPPET)
+SUCCESS, FAILURE = "✅ 成功", "❌ 失败"
+_PATTERNS = {SNIPPET: r"代码片段\s*[（(]?\s*上下文\s*[）)]?", PROGRESS: r"问题\s*[/／]\s*进步"}
+_HEADER = re.compile(
+    r"#{1,6}[ \t]*Iteration[ \t]*(?P<number>\d{1,9})[ \t]*[(（]\s*(?P<time>[^,，、()（）\n]*?)\s*[,，、]\s*"
+    r"耗时\s*[:：]?\s*(?P<duration>[^()（）\n]*?)\s*(?:s|秒)?\s*[)）]"
+)
+_LOOSE_HEADER = re.compile(r"^#{1,6}[ \t]*Iteration\b[^\n]*", re.M)
+_LABEL = re.compile(
+    r"(?:^|(?<=\s))(?P<bullet>[-*•][ \t]+)?\*\*[ \t]*(?P<label>"
+    + "|".join(_PATTERNS.get(label, re.escape(label)) for label in LABELS)
+    + r")[ \t]*\*\*[ \t]*[:：]",
+    re.M,
+)
+_FENCE = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*$", re.M | re.S)
+_NUMBER = r"([+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+_SCORE_LINE = re.compile(
+    rf"^\s*(?P<score>{_NUMBER}|[^|｜]*?)\s*[|｜]\s*Improvement\s*[:：]\s*(?P<improvement>[^|｜]*?)\s*[|｜]\s*"
+    r"Best\s*[:：]\s*(?P<best>[^()（）|｜]*?)\s*(?:[(（]\s*iter\s*(?P<iteration>\d+)\s*[)）])?\s*$",
+    re.S,
+)
+_EXIT = re.compile(r"exit_code\s*[=＝:：]?\s*(-?\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What a label is followed by, the line it is on, and whether the label began its line."""
+
+    text: str
+    line: int
+    begins_line: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFacts:
+    """The three parts of the score line; None where one is no number."""
+
+    score: float | None
+    improvement: float | None
+    best: float | None
+    best_iteration: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One round as it is written. `fields` has the first of each label, in the order in which they come."""
+
+    iteration: int
+    time: str
+    duration: float | None
+    line: int
+    begins_line: bool
+    fields: dict[str, Field] = field(default_factory=dict)
+    repeated: tuple[str, ...] = ()
+
+    def text(self, label: str) -> str:
+        return self.fields[label].text if label in self.fields else ""
+
+    def line_of(self, label: str) -> int:
+        return self.fields[label].line if label in self.fields else self.line
+
+    @property
+    def status(self) -> str | None:
+        """`success`, `failure`, or None where it says both or neither."""
+        good = any(mark in self.text(STATUS) for mark in ("✅", "成功"))
+        bad = any(mark in self.text(STATUS) for mark in ("❌", "失败"))
+        return None if good == bad else "success" if good else "failure"
+
+    @property
+    def exit_code(self) -> int | None:
+        found = _EXIT.search(self.text(STATUS))
+        return None if found is None else int(found[1])
+
+    @property
+    def score_facts(self) -> ScoreFacts | None:
+        """None where the line does not have its three parts."""
+        found = _SCORE_LINE.match(self.text(SCORE))
+        if found is None:
+            return None
+        best = found["iteration"]
+        return ScoreFacts(
+            number(found["score"]), number(found["improvement"]), number(found["best"]), int(best) if best else None
+        )
+
+    @property
+    def train_type(self) -> str:
+        return self.text(TYPE).strip()
+
+    def setting(self, name: str) -> str | None:
+        """The stated value of a setting, its `=` in either width or lost."""
+        found = re.search(rf"(?<![A-Za-z_]){re.escape(name)}\s*[=＝:：]?\s*([^\s,，;；]+)", self.text(SETTINGS))
+        return None if found is None else found[1].rstrip("。.")
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """`summary.md` taken apart. `loose` are the lines of headings that cannot be read as a round's."""
+
+    sections: list[Section]
+    has_title: bool
+    loose: list[tuple[int, str]]
+
+
+def number(text: str) -> float | None:
+    """A figure as people write it, or None."""
+    found = re.fullmatch(_NUMBER, text.strip().replace("＋", "+").replace("－", "-"), re.I)
+    return None if found is None else float(found[1])
+
+
+def read_journal(text: str) -> Journal:
+    """The sections in `text`, which has its own line ends."""
+    masked = _FENCE.sub(lambda found: re.sub(r"[^\n]", "·", found.group()), text)
+    headers = list(_HEADER.finditer(masked))
+    sections = []
+    for at, header in enumerate(headers):
+        end = headers[at + 1].start() if at + 1 < len(headers) else len(text)
+        sections.append(_section(text, masked, header, end))
+    starts = {header.start() for header in headers}
+    loose = [
+        (_line(text, found.start()), found.group())
+        for found in _LOOSE_HEADER.finditer(masked)
+        if found.start() not in starts
+    ]
+    return Journal(sections, text.removeprefix("\ufeff").lstrip().startswith(TITLE), loose)
+
+
+def label_places(text: str) -> list[tuple[int, int, str]]:
+    """Where each label begins and ends, and which it is; also of headings, whose name is empty. For a repair."""
+    masked = _FENCE.sub(lambda found: re.sub(r"[^\n]", "·", found.group()), text)
+    headers = [(found.start(), found.end(), "") for found in _HEADER.finditer(masked)]
+    return sorted(headers + [(found.start(), found.end(), _name(found["label"])) for found in _LABEL.finditer(masked)])
+
+
+def compose_section(iteration: int, time: str, duration: int, fields: Mapping[str, str]) -> str:
+    """A section with every field in order, ready to be appended."""
+    lines = [f"## Iteration {iteration} ({time}, 耗时 {duration}s)"]
+    lines += [f"- **{label}**: {fields[label]}" for label in LABELS]
+    return "\n".join(lines) + "\n"
+
+
+def unchanged_since(iteration: int) -> str:
+    """What stands in place of code that did not change."""
+    return f"与 Iteration {iteration} 相同，无变更"
+
+
+def block(path: Path, first: int, lines: list[str]) -> str:
+    """A fenced piece of a file with its name and range of lines. Only fences inside it are broken."""
+    body = "\n".join(lines).replace("```", "` ` `")
+    return f"{path.name} L{first}-L{first + len(lines) - 1}\n```python\n{body}\n```"
+
+
+def _section(text: str, masked: str, header: re.Match[str], end: int) -> Section:
+    found = list(_LABEL.finditer(masked, header.end(), end))
+    fields: dict[str, Field] = {}
+    repeated = []
+    for at, label in enumerate(found):
+        name = _name(label["label"])
+        stop = found[at + 1].start() if at + 1 < len(found) else end
+        if name in fields:
+            repeated.append(name)
+            continue
+        said = text[label.end() : stop].strip()
+        fields[name] = Field(said, _line(text, label.start()), _begins_line(text, label.start()))
+    return Section(
+        int(header["number"]), header["time"], number(header["duration"]), _line(text, header.start()),
+        _begins_line(text, header.start()), fields, tuple(repeated),
+    )  # fmt: skip
+
+
+def _name(written: str) -> str:
+    return next(label for label in LABELS if re.fullmatch(_PATTERNS.get(label, re.escape(label)), written))
+
+
+def _line(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
+
+
+def _begins_line(text: str, offset: int) -> bool:
+    return not text[text.rfind("\n", 0, offset) + 1 : offset].strip("\ufeff \t")
