@@ -7,7 +7,7 @@ scores       scores.json, whoever wrote it: which entries count, and which is be
 results      results.csv, a row for each run, read by its header
 metrics, trajectory
              what the submissions of a run add up to, and their curve
-journal/     what a round trained with and why it failed, read from its files; no command reads them yet
+journal/     `python -m kev.autorl journal`: the record of an agent's rounds, held against the machine's
 
 runner       `python -m kev.autorl run`: an agent's run, from workspace to row of results
 agent_folder, agents/, telling, client, submit

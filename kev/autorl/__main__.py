@@ -21,6 +21,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "serve": Command("kev.autorl.serve", "grades one run: the server that an agent submits to"),
     "metrics": Command("kev.autorl.metrics_command", "the figures of a run, and its curve of scores"),
+    "journal": Command("kev.autorl.journal.command", "the record of an agent's rounds: append, check, repair"),
     "submit": Command("kev.autorl.submit", "submits a model, from inside a run"),
 }
 

@@ -5,9 +5,11 @@ stands in a fenced block is code, never a field.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from decimal import Decimal
+
+from kev.text import visible
 
 TITLE = "# 运行总结"
 STATUS, SCORE, TYPE, SETTINGS = "状态", "Score", "训练类型", "关键配置"
@@ -20,10 +22,11 @@ _HEADER = re.compile(
     r"耗时\s*[:：]?\s*(?P<duration>[^()（）\n]*?)\s*(?:s|秒)?\s*[)）]"
 )
 _LOOSE_HEADER = re.compile(r"^#{1,6}[ \t]*Iteration\b[^\n]*", re.M)
+_NAMES = "|".join(_PATTERNS.get(label, re.escape(label)) for label in LABELS)
 _LABEL = re.compile(
-    r"(?:^|(?<=\s))(?P<bullet>[-*•][ \t]+)?\*\*[ \t]*(?P<label>"
-    + "|".join(_PATTERNS.get(label, re.escape(label)) for label in LABELS)
-    + r")[ \t]*\*\*[ \t]*[:：]",
+    # In bold anywhere, for line breaks get lost; without it only behind a bullet that begins a line.
+    rf"(?:[-*•+][ \t]+)?\*\*[ \t]*(?P<bold>{_NAMES})[ \t]*(?:\*\*[ \t]*[:：]|[:：][ \t]*\*\*)"
+    rf"|^[-*•+][ \t]+(?P<plain>{_NAMES})[ \t]*[:：]",
     re.M,
 )
 _FENCE = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*$", re.M | re.S)
@@ -33,7 +36,7 @@ _SCORE_LINE = re.compile(
     r"Best\s*[:：]\s*(?P<best>[^()（）|｜]*?)\s*(?:[(（]\s*iter\s*(?P<iteration>\d+)\s*[)）])?\s*$",
     re.S,
 )
-_EXIT = re.compile(r"exit_code\s*[=＝:：]?\s*(-?\d+)")
+_EXIT = re.compile(r"exit[_ ]code\s*[=＝:：]?\s*(-?\d+)", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,12 @@ class Section:
     duration: float | None
     line: int
     begins_line: bool
+    end: int
+    """The last line that belongs to it."""
     fields: dict[str, Field] = field(default_factory=dict)
     repeated: tuple[str, ...] = ()
+    loose: tuple[str, ...] = ()
+    """Text that stands before the first label, or behind a label that was there already."""
 
     def text(self, label: str) -> str:
         return self.fields[label].text if label in self.fields else ""
@@ -82,8 +89,7 @@ class Section:
 
     @property
     def exit_code(self) -> int | None:
-        found = _EXIT.search(self.text(STATUS))
-        return None if found is None else int(found[1])
+        return exit_code_in(self.text(STATUS))
 
     @property
     def score_facts(self) -> ScoreFacts | None:
@@ -97,13 +103,19 @@ class Section:
         )
 
     @property
+    def score_texts(self) -> tuple[str, str, str]:
+        """The three parts as they are written; empty where the line does not have them."""
+        found = _SCORE_LINE.match(self.text(SCORE))
+        return ("", "", "") if found is None else (found["score"].strip(), found["improvement"], found["best"])
+
+    @property
     def train_type(self) -> str:
         return self.text(TYPE).strip()
 
     def setting(self, name: str) -> str | None:
         """The stated value of a setting, its `=` in either width or lost."""
-        found = re.search(rf"(?<![A-Za-z_]){re.escape(name)}\s*[=＝:：]?\s*([^\s,，;；]+)", self.text(SETTINGS))
-        return None if found is None else found[1].rstrip("。.")
+        found = setting_pattern(name).search(self.text(SETTINGS))
+        return None if found is None else (found["value"] or found["bare"]).rstrip("。.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +127,37 @@ class Journal:
     loose: list[tuple[int, str]]
 
 
-def number(text: str) -> float | None:
+def setting_pattern(name: str) -> re.Pattern[str]:
+    """What finds a setting; a value that stands right behind its name has to look like one."""
+    return re.compile(
+        rf"(?<![A-Za-z_]){re.escape(name)}\s*(?:[=＝:：]\s*(?P<value>[^\s,，;；、]+)"
+        r"|(?P<bare>(?:[+-]?\d|unknown|True|False|None)[^\s,，;；、]*))"
+    )
+
+
+def exit_code_in(text: str) -> int | None:
+    """The exit code that a status or a line of run.log states."""
+    found = _EXIT.search(text)
+    return None if found is None else int(found[1])
+
+
+class Stated(float):
+    """A figure as it is written, with the number of its decimals: how far it may have been rounded."""
+
+    decimals: int
+
+    @classmethod
+    def of(cls, text: str) -> "Stated":
+        figure = cls(text)
+        exponent = Decimal(text).as_tuple().exponent
+        figure.decimals = max(0, -exponent) if isinstance(exponent, int) else 0
+        return figure
+
+
+def number(text: str) -> Stated | None:
     """A figure as people write it, or None."""
-    found = re.fullmatch(_NUMBER, text.strip().replace("＋", "+").replace("－", "-"), re.I)
-    return None if found is None else float(found[1])
+    found = re.fullmatch(_NUMBER, text.strip().replace("＋", "+").replace("－", "-").replace("−", "-"), re.I)
+    return None if found is None else Stated.of(found[0])
 
 
 def read_journal(text: str) -> Journal:
@@ -138,17 +177,10 @@ def read_journal(text: str) -> Journal:
     return Journal(sections, text.removeprefix("\ufeff").lstrip().startswith(TITLE), loose)
 
 
-def label_places(text: str) -> list[tuple[int, int, str]]:
-    """Where each label begins and ends, and which it is; also of headings, whose name is empty. For a repair."""
-    masked = _FENCE.sub(lambda found: re.sub(r"[^\n]", "·", found.group()), text)
-    headers = [(found.start(), found.end(), "") for found in _HEADER.finditer(masked)]
-    return sorted(headers + [(found.start(), found.end(), _name(found["label"])) for found in _LABEL.finditer(masked)])
-
-
 def compose_section(iteration: int, time: str, duration: int, fields: Mapping[str, str]) -> str:
     """A section with every field in order, ready to be appended."""
     lines = [f"## Iteration {iteration} ({time}, 耗时 {duration}s)"]
-    lines += [f"- **{label}**: {fields[label]}" for label in LABELS]
+    lines += [f"- **{label}**:{'' if fields[label].startswith(chr(10)) else ' '}{fields[label]}" for label in LABELS]
     return "\n".join(lines) + "\n"
 
 
@@ -157,31 +189,42 @@ def unchanged_since(iteration: int) -> str:
     return f"与 Iteration {iteration} 相同，无变更"
 
 
-def block(path: Path, first: int, lines: list[str]) -> str:
-    """A fenced piece of a file with its name and range of lines. Only fences inside it are broken."""
-    body = "\n".join(lines).replace("```", "` ` `")
-    return f"{path.name} L{first}-L{first + len(lines) - 1}\n```python\n{body}\n```"
+def without_marks(text: str) -> str:
+    """Prose on one line, in which nothing can be taken for a heading, a field or a block of code."""
+    text = visible(" ".join(text.split()))
+    text = _HEADER.sub(lambda found: found.group().lstrip("#").strip(), text.replace("```", "` ` `"))
+    return _LABEL.sub(lambda found: found.group().replace("*", ""), text).strip()
+
+
+def block(head: str, lines: Sequence[str]) -> str:
+    """A fenced piece of a file behind the line that says where it is from. Only fences inside it are broken."""
+    body = "\n".join(visible(line.expandtabs(4)) for line in lines).replace("```", "` ` `")
+    return f"{head}\n```python\n{body}\n```"
 
 
 def _section(text: str, masked: str, header: re.Match[str], end: int) -> Section:
     found = list(_LABEL.finditer(masked, header.end(), end))
     fields: dict[str, Field] = {}
     repeated = []
+    loose = [text[header.end() : found[0].start() if found else end]]
     for at, label in enumerate(found):
-        name = _name(label["label"])
+        name = _name(label)
         stop = found[at + 1].start() if at + 1 < len(found) else end
+        said = text[label.end() : stop].strip()
         if name in fields:
             repeated.append(name)
+            loose.append(said)
             continue
-        said = text[label.end() : stop].strip()
         fields[name] = Field(said, _line(text, label.start()), _begins_line(text, label.start()))
     return Section(
         int(header["number"]), header["time"], number(header["duration"]), _line(text, header.start()),
-        _begins_line(text, header.start()), fields, tuple(repeated),
+        _begins_line(text, header.start()), _line(text, len(text[:end].rstrip())), fields, tuple(repeated),
+        tuple(each.strip() for each in loose if each.strip()),
     )  # fmt: skip
 
 
-def _name(written: str) -> str:
+def _name(found: re.Match[str]) -> str:
+    written = found["bold"] or found["plain"]
     return next(label for label in LABELS if re.fullmatch(_PATTERNS.get(label, re.escape(label)), written))
 
 

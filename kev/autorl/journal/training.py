@@ -5,6 +5,7 @@ say which of them made the model; so is a method that the journal has no word fo
 """
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ SETTINGS = (
     *SHORT, "max_steps", "max_length", "max_completion_length", "num_generations", "beta", "temperature",
     "warmup_ratio", "warmup_steps", "weight_decay", "lr_scheduler_type", "loss_type", "kl_coef", "seed",
 )  # fmt: skip
+_WORD = re.compile(r"[\w.+/-]{1,60}")
 _LIBRARIES = ("trl", "transformers")
 _COPIES = {"shutil.copytree", "shutil.copy", "shutil.copy2", "shutil.copyfile", "os.symlink", "os.link"}
 _HARMLESS = {"shutil", "os", "pathlib", "sys", "json", "urllib", "requests", "time", "argparse"}
@@ -56,16 +58,20 @@ class _Made:
     source: Source
 
 
-def read_training(code: Path) -> Training:
-    """What the files under `code` train with. Never raises for what they hold."""
+def read_training(code: Path, file: str = "") -> Training:
+    """What the files under `code` train with, or the one of them that is called `file`. Never raises for their content.
+
+    The others still say what the names in it stand for.
+    """
     sources, findings = read_sources(code)
     told = tuple(findings)
     evaluator = Evaluator(sources, script_text(code))
-    made = list(_trainers(sources, evaluator))
+    named = [source for source in sources if file in ("", source.path.relative_to(code).as_posix(), source.path.name)]
+    made = [each for each in _trainers(sources, evaluator) if any(each.source is source for source in named)]
     if not made:
-        return Training(_without_trainer(sources, evaluator) if not told else UNKNOWN, findings=told)
+        return Training(_without_trainer(named, evaluator) if not told else UNKNOWN, findings=told)
     names = sorted({each.trainer for each in made})
-    if len(names) > 1 or told or not _is_trained(sources):
+    if len(names) > 1 or told or not _is_trained(named, _used_names(sources)):
         return Training(UNKNOWN, {"trainer": "+".join(names)}, findings=told)
     first = made[0]
     where = f"{first.source.path.name} L{first.call.lineno}"
@@ -141,8 +147,7 @@ def _live_calls(node: ast.AST, used: set[str]) -> Iterator[ast.Call]:
                 yield from _live_calls(child, used)
 
 
-def _is_trained(sources: Sequence[Source]) -> bool:
-    used = _used_names(sources)
+def _is_trained(sources: Sequence[Source], used: set[str]) -> bool:
     calls = (call.func for source in sources for call in _live_calls(source.tree, used))
     return any(isinstance(func, ast.Attribute) and func.attr == "train" for func in calls)
 
@@ -222,6 +227,7 @@ def _text(key: str, value: ast.expr, source: Source, evaluator: Evaluator) -> st
     if key in evaluator.changes.attributes or key in evaluator.changes.keys:
         return UNKNOWN
     try:
-        return number_text(evaluator.value(value, source))
+        text = number_text(evaluator.value(value, source))
+        return text if _WORD.fullmatch(text) else UNKNOWN
     except (Unknown, ValueError, OverflowError):
         return UNKNOWN

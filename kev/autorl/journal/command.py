@@ -1,0 +1,146 @@
+"""`python -m kev.autorl journal append | check | repair`: the record of an agent's rounds, written, checked, corrected.
+
+python -m kev.autorl journal append --submission 2 --what "..." --why "..."     from inside a run
+python -m kev.autorl journal check WORKSPACE
+python -m kev.autorl journal repair WORKSPACE --dry-run
+"""
+
+import argparse
+import os
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+from kev import files
+from kev.autorl.journal.checking import check_journal
+from kev.autorl.journal.compose import Order
+from kev.autorl.journal.facts import Facts, read_facts
+from kev.autorl.journal.findings import LINES, SUMMARY, Finding
+from kev.autorl.journal.section import read_journal
+from kev.autorl.journal.writing import append_round, read_written
+from kev.autorl.workspace import Workspace, open_workspace
+from kev.clock import SystemClock
+from kev.console import Entry, parser_of, run_one_of, say, say_aside
+from kev.errors import NotFound, UsageError
+
+BREACHES = 3
+"""The exit code of `check` where a rule is breached, and of `repair` where a breach is left."""
+PROSE = ("what", "why", "progress", "code", "snippet")
+MOST_STDIN = 1024 * 1024
+_SAYS = {
+    "clean": ("no breach in {} rounds", "{} 轮，未发现违规"),
+    "breaches": ("{} breaches in {} rounds", "共 {} 处违规，{} 轮"),
+    "written": ("Iteration {} is written", "已写入 Iteration {}"),
+    "there": ("Iteration {} is there already", "Iteration {} 已存在"),
+    "others": ("{} breaches in earlier rounds: see `journal check`", "更早的轮次有 {} 处违规：见 `journal check`"),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line. Returns the exit code: 0, 1 for what cannot be read or written, 3 where a rule is breached."""
+    commands: list[Entry] = [
+        ("append", "writes the next round, from the files of the run", _add_append, _append),
+        ("check", "says every breach of the journal's rules", _add_check, _check),
+    ]
+    words = "The journal of an agent's rounds: reports/summary.md and summary.jsonl."
+    return run_one_of(parser_of("python -m kev.autorl journal", words, commands), arguments)
+
+
+def _add_common(parser: argparse.ArgumentParser, *, here: bool = False) -> None:
+    default = os.environ.get("WORKSPACE") if here else None
+    parser.add_argument(
+        "workspace", type=Path, nargs="?" if here else None, default=default, metavar="WORKSPACE",
+        help="a run's directory" + (" ($WORKSPACE)" if here else ", or its summary.md"),
+    )  # fmt: skip
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of messages (en)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_append(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser, here=True)
+    for name in PROSE:
+        parser.add_argument(f"--{name}", default=None, metavar="TEXT")
+    parser.add_argument("--submission", type=int, metavar="N", help="the submission that the round tells of")
+    parser.add_argument("--iteration", type=int, metavar="N", help="its number; one that is there is not written again")
+    parser.add_argument("--exit-code", type=int, metavar="N", help="of the round's training process")
+    parser.add_argument("--source", default=None, metavar="FILE", help="what it trained with, where code/ has several")
+    parser.add_argument("--stdin", action="store_true", help="read the options above from a JSON object")
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+
+
+def _append(options: argparse.Namespace) -> int:
+    if options.workspace is None:
+        raise UsageError("WORKSPACE: the directory of the run; inside one it is in the variable WORKSPACE")
+    order = _order(options)
+    done = append_round(open_workspace(Path(options.workspace)), order, SystemClock(), language=options.lang)
+    if options.json:
+        others = [each.to_json(options.lang) for each in done.others]
+        print(
+            files.dump_json({"iteration": done.iteration, "changed": done.changed, "others": others}).decode(), end=""
+        )
+        return 0
+    say(_said("written" if done.changed else "there", options, done.iteration))
+    if done.others:
+        say_aside(_said("others", options, len(done.others)))
+    return 0
+
+
+def _order(options: argparse.Namespace) -> Order:
+    order = Order()
+    if options.stdin:
+        data = sys.stdin.buffer.read(MOST_STDIN + 1)
+        if len(data) > MOST_STDIN:
+            raise UsageError(f"standard input: more than {MOST_STDIN:,} bytes")
+        try:
+            order = Order.from_json(files.parse_json(data))
+        except ValueError as error:
+            raise UsageError(f"standard input: {error}") from None
+    given = {each.name: getattr(options, each.name) for each in fields(Order)}
+    return replace(order, **{name: value for name, value in given.items() if value is not None})
+
+
+def _check(options: argparse.Namespace) -> int:
+    reports, facts = open_journal(options.workspace)
+    written = read_written(reports)
+    if written.summary is None and written.lines is None:
+        raise NotFound(f"{reports / SUMMARY}: no such file; the run has no journal")
+    found = check_journal(written, facts)
+    rounds = len(read_journal((written.summary or b"").decode(errors="replace")).sections)
+    if options.json:
+        value = {"rounds": rounds, "breaches": [each.to_json(options.lang) for each in found], "notes": facts.notes}
+        print(files.dump_json(value).decode(), end="")
+    else:
+        report(reports, found, facts, options.lang)
+        say(_said("breaches", options, len(found), rounds) if found else _said("clean", options, rounds))
+    return BREACHES if found else 0
+
+
+def report(reports: Path, found: list[Finding], facts: Facts, language: str = "en") -> None:
+    """Print findings as an editor can follow them, and what could not be compared."""
+    for note in facts.notes:
+        say_aside(note)
+    for each in found:
+        say(f"{reports}/{each.words('zh' if language == 'zh' else 'en')}")
+
+
+def open_journal(path: Path) -> tuple[Path, Facts]:
+    """The reports of a workspace, of a directory that has a journal, or of a summary.md; and the facts beside them.
+
+    Raises NotFound where there is neither a workspace nor a journal.
+    """
+    if path.name in (SUMMARY, LINES):
+        reports = path.parent
+    elif (path / SUMMARY).exists() and not (path / "reports" / SUMMARY).exists():
+        reports = path
+    else:
+        if not (path / "reports" / SUMMARY).exists() and not (path / "reports" / LINES).exists():
+            open_workspace(path)
+        reports = path / "reports"
+    return reports, read_facts(Workspace(reports.parent), SystemClock())
+
+
+def _said(name: str, options: argparse.Namespace, *values: int) -> str:
+    return _SAYS[name][options.lang == "zh"].format(*values)

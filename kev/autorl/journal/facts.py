@@ -1,0 +1,116 @@
+"""What the machine's files of a run say, against which a journal is composed and checked."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from kev import files
+from kev.autorl.journal.failures import Failure, classify, log_lines, read_signs
+from kev.autorl.journal.section import exit_code_in
+from kev.autorl.journal.training import Training, read_training
+from kev.autorl.run_log import RunLine, parse_run_log
+from kev.autorl.scores import Scores, read_scores
+from kev.autorl.trajectory import baseline_of
+from kev.autorl.workspace import Workspace
+from kev.clock import Clock
+from kev.errors import DamagedFile, NotFound
+from kev.records.autorl import RunMeta, ScoreEntry
+from kev.records.base import read_record
+from kev.text import visible
+
+MOST_LOG = 64 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Facts:
+    """The files of one run as they are now. What is None is not there, or cannot be believed: `notes` says which."""
+
+    scores: Scores | None = None
+    meta: RunMeta | None = None
+    run_log: list[RunLine] | None = None
+    agent_log: Path | None = None
+    code: Path | None = None
+    now: float = 0.0
+    """Unix seconds."""
+    notes: list[str] = field(default_factory=list)
+    _trainings: dict[str, Training] = field(default_factory=dict)
+
+    @property
+    def baseline(self) -> float | None:
+        return None if self.scores is None else baseline_of(self.scores)
+
+    @property
+    def lasted(self) -> float | None:
+        """Seconds that the run lasts or took: no less than its submissions say, whatever the wall clock did."""
+        if self.meta is None:
+            return None
+        elapsed = [each.elapsed_seconds or 0.0 for each in self.scores.entries] if self.scores else []
+        return max([self.meta.duration(self.now), *elapsed])
+
+    @property
+    def exit_line(self) -> tuple[RunLine, int] | None:
+        """The last line of run.log that has the agent's exit code, and that code."""
+        found = [(line, code) for line in self.run_log or () if (code := exit_code_in(line.message)) is not None]
+        return found[-1] if found else None
+
+    def training(self, file: str = "") -> Training:
+        """What the source trains with, or its file called `file`."""
+        if file not in self._trainings:
+            self._trainings[file] = Training() if self.code is None else read_training(self.code, file)
+        return self._trainings[file]
+
+    def code_changed_at(self) -> str | None:
+        """Local `YYYY-MM-DD HH:MM` of the newest source; None without any."""
+        if self.code is None:
+            return None
+        times = [path.lstat().st_mtime for path in self.code.rglob("*.py") if path.is_file()]
+        return f"{datetime.fromtimestamp(max(times)).astimezone():%Y-%m-%d %H:%M}" if times else None
+
+    def failure(
+        self, entries: Sequence[ScoreEntry], exit_code: int | None, *, after_line: int = 0
+    ) -> tuple[Failure | None, int]:
+        """Why a round with these submissions failed, by the agent's log behind a line; and the last line of the log."""
+        last = after_line
+        signs = read_signs((), "agent.log")
+        if self.agent_log is not None and self.agent_log.is_file() and not self.agent_log.is_symlink():
+            with self.agent_log.open("rb") as stream:
+                behind = _Behind(after_line)
+                signs = read_signs(behind.lines(log_lines(stream)), self.agent_log.name)
+            last = behind.last
+        lines = [(line.number, line.message) for line in self.run_log or ()]
+        return classify(signs, exit_code=exit_code, submissions=entries, run_log=lines), last
+
+
+def read_facts(workspace: Workspace, clock: Clock) -> Facts:
+    """What can be believed of a run's files. Never raises for what they hold."""
+    facts = Facts(code=workspace.code, agent_log=workspace.agent_log, now=clock.now().timestamp())
+    try:
+        facts.scores = read_scores(workspace.scores)
+        facts.notes += [f"{workspace.scores.name}: {finding}" for finding in facts.scores.findings]
+    except (NotFound, DamagedFile) as error:
+        facts.notes.append(f"scores are not compared: {error}")
+    try:
+        facts.meta = read_record(workspace.run_meta, RunMeta)
+    except (NotFound, DamagedFile) as error:
+        facts.notes.append(f"durations are not compared: {error}")
+    try:
+        facts.run_log = list(parse_run_log(files.read_bytes(workspace.run_log, limit=MOST_LOG)))
+    except (NotFound, DamagedFile) as error:
+        facts.notes.append(f"exit codes are not compared: {error}")
+    facts.notes = [visible(note) for note in facts.notes]
+    return facts
+
+
+class _Behind:
+    """Passes on the lines behind one, and keeps the number of the last."""
+
+    def __init__(self, line: int) -> None:
+        self._line = line
+        self.last = line
+
+    def lines(self, found: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        for number, text in found:
+            if number > self._line:
+                self.last = number
+                yield number, text
