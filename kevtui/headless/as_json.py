@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from kevtui.observe.snapshot import Arm, Readout, Reads, Snapshot, StageVerdict, Study
+from kevtui.observe.snapshot import Alert, Arm, Readout, Reads, Snapshot, StageVerdict, Study
 
 VERSION: Final = 1
 """Of the shape: raised when a key is renamed, removed or changes its meaning; new keys do not raise it."""
@@ -60,6 +60,8 @@ def values_of(record: Any) -> dict[str, Any]:
 
 def _record(record: Any) -> dict[str, Any]:
     result = {field.name: _field(record, field.name) for field in fields(record)}
+    if isinstance(record, Alert):
+        result["id"] = _value(record.id)
     if isinstance(record, Study):
         result["calls"] = {_value(trial.label): _value(trial.call) for trial in record.trials}
     return result

@@ -89,7 +89,7 @@ def summary(snapshot: Snapshot) -> str:
         f"arms {len(arms)}, passed {sum(arm.passed is True for arm in arms)}",
         "candidates " + (", ".join(f"{size} {arm or 'none'}" for size, arm in candidates) or "none"),
         f"findings {len(snapshot.findings)}",
-        f"alerts {len(snapshot.alerts)}",
+        "alerts " + _standing(snapshot.alerts),
     ]
     return "summary: " + "; ".join(parts)
 
@@ -97,6 +97,11 @@ def summary(snapshot: Snapshot) -> str:
 def _count(what: str, states: Iterable[str]) -> str:
     counted = Counter(str(state) for state in states)
     return f"{what} " + (", ".join(f"{number} {state}" for state, number in counted.items()) or "0")
+
+
+def _standing(alerts: Iterable[Alert]) -> str:
+    known = Counter(alert.acknowledged for alert in alerts)
+    return f"{known[False]}" + (f", {known[True]} acknowledged" if known[True] else "")
 
 
 def _session(snapshot: Snapshot) -> Fact:
@@ -109,8 +114,11 @@ def _session(snapshot: Snapshot) -> Fact:
 
 
 def _alert(alert: Alert) -> Fact:
-    # The text may hold an age; the alert is the same as long as its severity is.
-    return Fact("alert", f"{alert.code} {alert.subject}".strip(), f"{alert.severity}: {alert.text}", alert.severity)
+    # The text may hold an age; the alert is the same as long as its severity and its condition are.
+    known = "acknowledged, " if alert.acknowledged else ""
+    token = (alert.severity, alert.condition, alert.acknowledged)
+    state = f"{known}{alert.severity}"
+    return Fact("alert", f"{alert.code} {alert.subject}".strip(), f"{state}: {alert.text}", token, state)
 
 
 def _money(money: Money) -> Fact:

@@ -8,7 +8,7 @@ from kevtui.headless.once_results import readout, reads, verdicts
 from kevtui.headless.output import Output
 from kevtui.headless.paint import Paint, Row, as_text
 from kevtui.headless.styled import Text
-from kevtui.observe.snapshot import LeaseState, Money, Snapshot, Study, Trial, WatcherState
+from kevtui.observe.snapshot import Alert, LeaseState, Money, Snapshot, Study, Trial, WatcherState
 
 
 def render(snapshot: Snapshot, output: Output) -> str:
@@ -19,9 +19,13 @@ def render(snapshot: Snapshot, output: Output) -> str:
 def lines(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
     """The lines in the order a reader asks: where am I, what is wrong, money, motion, results, what happened."""
     yield from _head(snapshot, paint)
-    alerts: list[Row] = [(paint.state(item.severity), item.subject, item.text) for item in alerts_apart(snapshot)]
-    if alerts:
-        yield from paint.section("Alerts", paint.table(("severity", "subject", "what"), alerts))
+    standing = alerts_apart(snapshot)
+    if standing:
+        alerts: list[Row] = [
+            (paint.state(item.severity), item.code, item.subject, f"{item.text}{_known_already(item)}")
+            for item in standing
+        ]
+        yield from paint.section("Alerts", paint.table(("severity", "kind", "subject", "what"), alerts))
     if snapshot.findings:
         findings: list[Row] = [
             (item.path, item.reason, figures.age(item.last_good_age_s)) for item in snapshot.findings
@@ -45,6 +49,10 @@ def lines(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
             (_moment(item.at), paint.state(item.severity), item.subject, item.text) for item in snapshot.events
         ]
         yield from paint.section("Events", paint.table(("at", "severity", "subject", "what"), events))
+
+
+def _known_already(alert: Alert) -> str:
+    return " (acknowledged)" if alert.acknowledged else ""
 
 
 def _head(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:

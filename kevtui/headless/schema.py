@@ -53,6 +53,8 @@ def _record(record: type, told: Mapping[tuple[str, str], str], definitions: dict
         properties[field.name] = {**schema, "description": words} if words else schema
     if record is seam.Study:
         properties["calls"] = {"type": "object", "additionalProperties": _nullable({"type": "string"})}
+    if record is seam.Alert:
+        properties["id"] = {"type": "string", "description": "What `kevtui act acknowledge --alert` takes."}
     words = inspect.cleandoc(record.__doc__ or "").replace("\n", " ")
     # A dataclass without a docstring gets its own signature for one.
     described = {} if words.startswith(f"{record.__name__}(") else {"description": words}

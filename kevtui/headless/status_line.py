@@ -8,7 +8,7 @@ from kev.text import shorten, visible
 from kevtui import format as figures
 from kevtui import glyphs
 from kevtui.headless.styled import width_of
-from kevtui.observe.snapshot import Severity, Snapshot, TrialState, WatcherState
+from kevtui.observe.snapshot import Alert, Severity, Snapshot, TrialState, WatcherState
 
 BETWEEN: Final = " · "
 MOST_ALERT: Final = 60
@@ -72,7 +72,7 @@ def _parts(snapshot: Snapshot) -> list[Part]:
         chosen = [arm for _, arm in snapshot.readout.candidates if arm]
         if chosen:
             parts.append(Part(f"candidate {', '.join(chosen)}", 2))
-    alerts = [alert for alert in snapshot.alerts if alert.severity is not Severity.INFO]
+    alerts = [alert for alert in _unknown(snapshot) if alert.severity is not Severity.INFO]
     if alerts:
         first = min(alerts, key=lambda alert: alert.severity is not Severity.CRITICAL)
         parts.append(Part(f"{len(alerts)} alert{'s' if len(alerts) > 1 else ''}", 3, worst))
@@ -98,8 +98,13 @@ def _money(snapshot: Snapshot) -> list[Part]:
 
 
 def _worst(snapshot: Snapshot) -> Severity:
-    found = {alert.severity for alert in snapshot.alerts}
+    found = {alert.severity for alert in _unknown(snapshot)}
     return next((item for item in (Severity.CRITICAL, Severity.WARNING) if item in found), Severity.INFO)
+
+
+def _unknown(snapshot: Snapshot) -> list[Alert]:
+    """The alerts that nobody has acknowledged: only those are news."""
+    return [alert for alert in snapshot.alerts if not alert.acknowledged]
 
 
 def _fitting(parts: list[Part], between: str, width: int | None) -> list[Part]:

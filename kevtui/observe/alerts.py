@@ -1,77 +1,74 @@
 """What deserves a look now, worst first. Pure, over the parts of a Snapshot."""
 
-from collections.abc import Iterable, Iterator
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from decimal import Decimal
+from typing import Final
 
 from kev.text import shorten
 from kevtui.format import age as shown_age
 from kevtui.format import money as shown_money
-from kevtui.observe import derive
+from kevtui.observe.acknowledged import RANK
 from kevtui.observe.snapshot import (
     Alert,
     Finding,
     Lease,
     LeaseState,
     Money,
+    Readout,
     Reads,
     ReadState,
     Severity,
+    StageVerdict,
     Study,
-    Trial,
     TrialState,
     Watcher,
     WatcherState,
 )
+from kevtui.observe.trial_alerts import MOST_TEXT
 
-_ORDER = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
-MOST_TEXT = 200
+SHARES: Final = ((100, Severity.CRITICAL), (90, Severity.WARNING), (75, Severity.WARNING))
+"""Of the authorization, in percent, the highest first: only that one is shown."""
+
+OVER: Final = frozenset({TrialState.DONE, TrialState.FAILED, TrialState.CANCELLED})
+"""States in which nobody need hold a trial any more: a container that was stopped leaves its lease behind."""
+
+Acknowledged = Callable[[Alert], bool]
 
 
 def find_alerts(
     *,
     money: Money,
+    studies: Iterable[Study],
     of_studies: Iterable[Alert],
     leases: Iterable[Lease],
     watcher: Watcher,
     reads: Reads,
+    readout: Readout | None,
+    verdicts: Iterable[StageVerdict],
     findings: Iterable[Finding],
+    acknowledged: Acknowledged = lambda _: False,
 ) -> tuple[Alert, ...]:
-    """Every alert, worst first; `of_studies` are those that StudyAlerts found.
+    """Every alert once, worst first; `of_studies` are those that StudyAlerts found, `acknowledged` says of which it
+    is known.
 
     Texts may hold raw text from files: make them safe where they are painted.
     """
-    found = [*_of_money(money), *_of_watcher(watcher), *_of_leases(leases), *_of_reads(reads), *_of_findings(findings)]
-    found += of_studies
-    return tuple(sorted(found, key=lambda alert: _ORDER[alert.severity]))
-
-
-class StudyAlerts:
-    """Remembers the alerts of each trial, which follow from nothing but its Trial."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[Study, dict[str, tuple[Trial, tuple[Alert, ...]]]]] = {}
-
-    def find(self, studies: Iterable[Study], *, now: datetime) -> Iterator[Alert]:
-        """The alerts of all `studies`; a trial is looked at again only where it is another object than before."""
-        known = {}
-        for study in studies:
-            before = self._known.get(study.name)
-            if before is None or before[0] is not study:
-                before = (study, self._of_study(study, before[1] if before else {}, now))
-            known[study.name] = before
-            for _, alerts in before[1].values():
-                yield from alerts
-        self._known = known
-
-    @staticmethod
-    def _of_study(
-        study: Study, before: dict[str, tuple[Trial, tuple[Alert, ...]]], now: datetime
-    ) -> dict[str, tuple[Trial, tuple[Alert, ...]]]:
-        found = {}
-        for trial in study.trials:
-            known = before.get(trial.label)
-            found[trial.label] = known if known and known[0] is trial else (trial, tuple(_of_trial(trial, now)))
-        return found
+    found = [
+        *_of_money(money),
+        *_of_watcher(watcher),
+        *_of_leases(leases, studies),
+        *_of_reads(reads),
+        *_of_readout(readout, verdicts),
+        *_of_findings(findings),
+        *of_studies,
+    ]
+    found = [replace(alert, acknowledged=True) if acknowledged(alert) else alert for alert in found]
+    found.sort(key=lambda alert: (alert.acknowledged, RANK[alert.severity]))
+    once: dict[str, Alert] = {}
+    for alert in found:
+        once.setdefault(alert.id, alert)
+    return tuple(once.values())
 
 
 def _of_money(money: Money) -> Iterator[Alert]:
@@ -90,7 +87,21 @@ def _of_money(money: Money) -> Iterator[Alert]:
         yield Alert("stale-reading", Severity.WARNING, "money", text)
     if not money.committed_complete:
         text = f"committed is incomplete: {money.committed_note or 'a bound is not known'}, and that may cost money"
-        yield Alert("committed-incomplete", Severity.CRITICAL, "money", text)
+        yield Alert("committed-incomplete", Severity.CRITICAL, "money", text, condition=money.committed_note)
+    yield from _of_share("spent", "money", "", money.spent, money.authorization)
+    yield from _of_share(
+        "gateway", "AI gateway", " at the AI gateway", money.gateway_spent, money.gateway_authorization
+    )
+
+
+def _of_share(code: str, subject: str, where: str, spent: Decimal | None, of: Decimal | None) -> Iterator[Alert]:
+    if spent is None or of is None or spent <= 0:
+        return
+    for percent, severity in SHARES:
+        if spent * 100 >= of * percent:
+            text = f"spent {shown_money(spent)} of {shown_money(of)}{where}: {percent} % of the authorization or more"
+            yield Alert(f"{code}-{percent}", severity, subject, text, condition=shown_money(of))
+            return
 
 
 def _of_watcher(watcher: Watcher) -> Iterator[Alert]:
@@ -99,12 +110,17 @@ def _of_watcher(watcher: Watcher) -> Iterator[Alert]:
         yield Alert("watcher-down", Severity.CRITICAL, watcher.source, text)
 
 
-def _of_leases(leases: Iterable[Lease]) -> Iterator[Alert]:
+def _of_leases(leases: Iterable[Lease], studies: Iterable[Study]) -> Iterator[Alert]:
+    over: set[str] | None = None
     for lease in leases:
         if lease.nonce_matches is False and lease.state is not LeaseState.RELEASED:
             text = "another attempt holds the lease than the ledger's newest"
             yield Alert("lease-nonce", Severity.CRITICAL, lease.trial, text)
         if lease.state is LeaseState.STALE:
+            if over is None:
+                over = {trial.id for study in studies for trial in study.trials if trial.state in OVER}
+            if lease.trial in over:
+                continue
             yield Alert("lease-stale", Severity.WARNING, lease.trial, "no heartbeat for 15 min: nobody holds it")
         elif lease.state is LeaseState.CLOCK_AHEAD:
             text = "the heartbeat is stamped in the future: that machine's clock is ahead"
@@ -114,45 +130,26 @@ def _of_leases(leases: Iterable[Lease]) -> Iterator[Alert]:
 def _of_reads(reads: Reads) -> Iterator[Alert]:
     for cell in reads.cells:
         if cell.state is ReadState.FAILED:
-            text = shorten(f"read {cell.tag} failed: {cell.detail}", MOST_TEXT)
-            yield Alert("read-failed", Severity.WARNING, cell.owner, text)
+            text = shorten(f"read failed: {cell.detail or 'no reason given'}", MOST_TEXT)
+            yield Alert("read-failed", Severity.WARNING, f"{cell.owner}/{cell.tag}", text, condition=cell.detail)
         elif cell.state is ReadState.OVERDUE:
-            text = f"read {cell.tag} overdue, launched {shown_age(cell.age_s)} ago"
-            yield Alert("read-overdue", Severity.WARNING, cell.owner, text)
+            text = f"read overdue, launched {shown_age(cell.age_s)} ago"
+            yield Alert("read-overdue", Severity.WARNING, f"{cell.owner}/{cell.tag}", text)
+
+
+def _of_readout(readout: Readout | None, verdicts: Iterable[StageVerdict]) -> Iterator[Alert]:
+    """A candidate is ready until every stage that is known of its size is decided, or one is failed."""
+    verdicts = list(verdicts)
+    for size, arm in readout.candidates if readout else ():
+        stages = [verdict for verdict in verdicts if verdict.size == size]
+        waiting = [verdict.stage for verdict in stages if not verdict.source]
+        if arm and (waiting or not stages) and not any(verdict.passed is False for verdict in stages):
+            text = f"{arm} is ready as the candidate of {size}"
+            text += f"; to be confirmed: {', '.join(waiting)}" if waiting else ""
+            yield Alert("candidate", Severity.INFO, size, shorten(text, MOST_TEXT), condition=arm)
 
 
 def _of_findings(findings: Iterable[Finding]) -> Iterator[Alert]:
     for finding in findings:
-        yield Alert("damaged", Severity.WARNING, finding.path, shorten(finding.reason, MOST_TEXT))
-
-
-def _of_trial(trial: Trial, now: datetime) -> Iterator[Alert]:
-    match trial.state:
-        case TrialState.FAILED:
-            text = shorten(f"failed: {trial.error or 'no reason given'}", MOST_TEXT)
-            yield Alert("trial-failed", Severity.WARNING, trial.id, text)
-        case TrialState.UNREACHABLE:
-            yield Alert("unreachable", Severity.WARNING, trial.id, trial.note or "cannot be reached; it may still run")
-        case TrialState.TIMED_OUT | TrialState.REFUSED:
-            yield Alert("timed-out", Severity.WARNING, trial.id, f"{trial.state}: {trial.note}")
-        case TrialState.RUNNING if trial.log_age_s is not None and trial.log_age_s >= derive.SILENT_S:
-            if not trial.finished:
-                text = f"nothing logged for {shown_age(trial.log_age_s)}"
-                yield Alert("silent", Severity.WARNING, trial.id, text)
-    if trial.projection is not None and trial.projection.past_timeout:
-        yield _past_timeout(trial, now)
-
-
-def _past_timeout(trial: Trial, now: datetime) -> Alert:
-    projection = trial.projection
-    assert projection is not None and projection.timeout_at is not None
-    over = shown_age((projection.finish_at - projection.timeout_at).total_seconds())
-    left = (trial.attempts_allowed or 1) - (trial.attempts_used or 1)
-    early = trial.started_at is not None and (now - trial.started_at).total_seconds() < derive.FIVE_MINUTE_CHECK_S
-    if left > 0:
-        text = f"projected {over} past its timeout; {left} continuation{'s' if left > 1 else ''} left"
-        return Alert("past-timeout", Severity.WARNING, trial.id, text)
-    if early:
-        text = f"projected {over} past its timeout from the start: cancel it and save the rest"
-        return Alert("five-minute-check", Severity.CRITICAL, trial.id, text)
-    return Alert("past-timeout", Severity.CRITICAL, trial.id, f"projected {over} past its timeout")
+        text = shorten(finding.reason, MOST_TEXT)
+        yield Alert("damaged", Severity.WARNING, finding.path, text, condition=finding.reason)

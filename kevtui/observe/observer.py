@@ -2,15 +2,17 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kev.clock import Clock, SystemClock
 from kev.session import events_path
 from kevtui.observe import derive
-from kevtui.observe.alerts import StudyAlerts, find_alerts
+from kevtui.observe.acknowledged import alerts_path, is_known, parse_known
+from kevtui.observe.alerts import find_alerts
 from kevtui.observe.changes import Changes
 from kevtui.observe.events_view import ROUNDS_FILE, JournalTail, Transitions, merged
 from kevtui.observe.frame import Frame, read_frame, readout_path
@@ -19,6 +21,7 @@ from kevtui.observe.money_view import view_money
 from kevtui.observe.readout_view import view_readout
 from kevtui.observe.reads_book import ReadsBook
 from kevtui.observe.snapshot import (
+    Alert,
     Event,
     Finding,
     Readout,
@@ -29,6 +32,7 @@ from kevtui.observe.snapshot import (
 from kevtui.observe.sources import Sources
 from kevtui.observe.study_book import StudyBook
 from kevtui.observe.target import Target
+from kevtui.observe.trial_alerts import StudyAlerts
 from kevtui.observe.watcher_view import view_watcher
 
 POLL_S = 2.0
@@ -178,9 +182,21 @@ class Observer:
         )
         watcher = view_watcher(studies, sources)
         events = self._view_events(studies, now)
+        acknowledged = self._is_acknowledged()
         findings = self._findings()
-        alerts = find_alerts(money=money, of_studies=self._study_alerts.find(studies, now=now), watcher=watcher,
-                             leases=held.values(), reads=reads, findings=findings)  # fmt: skip
+        readout = self._view_readout(frame)
+        alerts = find_alerts(
+            money=money,
+            studies=studies,
+            of_studies=self._study_alerts.find(studies, now=now),
+            leases=held.values(),
+            watcher=watcher,
+            reads=reads,
+            readout=readout,
+            verdicts=frame.verdicts,
+            findings=findings,
+            acknowledged=acknowledged,
+        )
         return Snapshot(
             taken_at=now,
             title=target.title,
@@ -196,7 +212,7 @@ class Observer:
             leases=tuple(held.values()),
             watcher=watcher,
             reads=reads,
-            readout=self._view_readout(frame),
+            readout=readout,
             verdicts=frame.verdicts,
             events=events,
             findings=findings,
@@ -235,6 +251,10 @@ class Observer:
             journal = self._journals.setdefault(path, JournalTail(Path(path), self._sources.tail))
             told.append(journal.follow(self._sources.signature(path)))
         return merged(*told, self._transitions.follow(studies, now=now))
+
+    def _is_acknowledged(self) -> Callable[[Alert], bool]:
+        path = str(alerts_path(Path(self._sources.runs), self._target.session))
+        return partial(is_known, self._sources.value(path, parse_known) or {})
 
     def _findings(self) -> tuple[Finding, ...]:
         shown = self._sources.shown

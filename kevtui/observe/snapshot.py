@@ -1,10 +1,9 @@
 """The Snapshot: one immutable picture of a session at one moment, the only thing a widget reads.
 
-Plain frozen dataclasses, since this is imported before the first frame and pydantic is not. Money is Decimal in US
-dollars; moments are UTC-aware; durations end in `_s` and are seconds. None means "not known", never 0.
+Plain frozen dataclasses: this is imported before the first frame. Money is Decimal in US dollars; moments are
+UTC-aware; durations end in `_s` and are seconds. None means "not known", never 0.
 
-Texts that come from files (errors, statuses, names, reasons) are held raw, so that nothing of them is lost; whoever
-paints one passes it through `kev.text.visible` first.
+Texts that come from files are held raw, and lose nothing; whoever paints one passes it through `kev.text.visible`.
 """
 
 from dataclasses import dataclass, field
@@ -122,6 +121,26 @@ class Projection:
 
 
 @dataclass(frozen=True, slots=True)
+class Slowing:
+    """Steps per minute far below what was `usual` for this very trial before `since_step`."""
+
+    steps_per_minute: float
+    usual: float
+    since_step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """A `loss` or `gradient norm` that is not finite (None), or far above usual; `lasting`: in the newest step too."""
+
+    figure: str
+    since_step: int
+    lasting: bool
+    value: float | None = None
+    usual: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """One logged step; `at_s` is seconds since the first timed point of the trial, or None without a clock."""
 
@@ -151,6 +170,8 @@ class Trial:
     rate_note: str = ""
     """Why there is no rate: "this log has no clock", "no step line yet"."""
     projection: Projection | None = None
+    slowing: Slowing | None = None
+    divergences: tuple[Divergence, ...] = ()
     started_at: datetime | None = None
     log: str | None = None
     log_age_s: float | None = None
@@ -317,10 +338,19 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
+    """Something that deserves a look now; docs/alerts.md lists the kinds."""
+
     code: str
     severity: Severity
     subject: str
     text: str
+    condition: str = ""
+    """What an acknowledgement is good for: another condition, or a graver severity, is told again."""
+    acknowledged: bool = False
+
+    @property
+    def id(self) -> str:
+        return f"{self.code}:{self.subject}" if self.subject else self.code
 
 
 @dataclass(frozen=True, slots=True)

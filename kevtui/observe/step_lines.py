@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from math import isfinite
 
 from kev.files import as_finite
 
@@ -10,14 +11,15 @@ from kev.files import as_finite
 class Step:
     """`ep<E> step <N>/<M> loss ..`: N steps are done of M over all epochs; both go on counting across attempts.
 
-    `loss` is the mean since the line before, None where it is not a finite number. The line's s/rec is an average
-    over everything so far and understates wall time, so it is not read.
+    `loss` is the mean since the line before, None where it is not a finite number; `lost` tells that from a line
+    without one. The line's s/rec is an average over everything so far and understates wall time, so it is not read.
     """
 
     epoch: int
     step: int
     steps: int
     loss: float | None
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ def parse(line: bytes) -> Line | None:
     """What `line` says, or None."""
     if match := _STEP.match(line):
         epoch, step, steps, loss = match.groups()
-        return Step(int(epoch), int(step), int(steps), _number(loss))
+        value = _number(loss)
+        return Step(int(epoch), int(step), int(steps), value, lost=value is None and _is_lost(loss))
     if line.startswith(b"saved "):
         return Saved()
     if match := _SCORING.match(line):
@@ -75,3 +78,11 @@ def _number(text: bytes | None) -> float | None:
         return None if text is None else as_finite(float(text))
     except ValueError:
         return None
+
+
+def _is_lost(text: bytes | None) -> bool:
+    """Whether a program printed what is not a finite number: "nan", "-inf", "1e999"."""
+    try:
+        return text is not None and not isfinite(float(text))
+    except ValueError:
+        return False

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kev.errors import DamagedFile, NotFound
 from kevtui.observe import step_lines
 from kevtui.observe.derive import MOST_SAMPLES, MeasuredRate, Sample, rate_from_samples
+from kevtui.observe.health import ARRIVAL_LEAST_S, METRICS_LEAST_S, Health
 from kevtui.observe.history import History
 from kevtui.observe.lister import Signature
 from kevtui.observe.log_tail import LogTail, OpenTail, Tailing
@@ -47,6 +49,7 @@ class TrialLog:
     open_tail: OpenTail = LogTail
     progress: Progress = field(default_factory=Progress)
     history: History = field(default_factory=History)
+    health: Health = field(default_factory=Health)
     changed_at: float | None = None
     """Monotonic moment of the last change seen here; None for files that have not moved since we came."""
     findings: dict[str, str] = field(default_factory=dict)
@@ -74,6 +77,8 @@ class TrialLog:
     def stood_still(self) -> None:
         """We were suspended: when lines came is unknown, so arrivals are timed anew."""
         self._arrivals.clear()
+        if self._rank is None:
+            self.health.restart_rate()
 
     def rate(self) -> MeasuredRate | None:
         """Steps per second by the trainer's own times, else by when its lines came."""
@@ -128,13 +133,15 @@ class TrialLog:
 
     def _take(self, line: step_lines.Line | None) -> None:
         match line:
-            case step_lines.Step(step=step, steps=steps, loss=loss):
+            case step_lines.Step(step=step, steps=steps, loss=loss, lost=lost):
                 # A step after "saved" is a new attempt's.
                 self.progress.finished = False
                 self.progress.steps = steps
                 if self._rank is None:
                     self.progress.step, self.progress.loss = step, loss
                     self.history.add(step, loss)
+                    if loss is not None or lost:
+                        self.health.loss(step, lost=lost)
             case step_lines.Resumed(step=step):
                 self.progress.kept_step = step
                 self.progress.finished = False
@@ -143,6 +150,7 @@ class TrialLog:
                 if self._rank is None:
                     self.progress.step = step
                     self.history.rewind(step)
+                    self.health.clear()
             case step_lines.Saved():
                 self.progress.finished = True
             case step_lines.Scoring(done=done, of=of):
@@ -160,12 +168,15 @@ class TrialLog:
         if self._arrivals and step <= self._arrivals[-1].step:
             self._arrivals.clear()
         _append(self._arrivals, Sample(monotonic, step))
+        if self._rank is None:
+            self.health.at_step(monotonic, step, least_s=ARRIVAL_LEAST_S)
 
     def _begin_again(self) -> None:
         self._arrivals.clear()
         if self._rank is None:
             self.progress = Progress()
             self.history.clear()
+            self.health.clear()
 
     # ---- metrics.jsonl
 
@@ -194,6 +205,8 @@ class TrialLog:
                 self._name(damage.reason, None if tail.first_line is None else tail.first_line + damage.number - 1)
             for point in reading.points:
                 self._take_metric(point)
+            for damage in reading.damage:
+                self.health.damaged(lines[damage.number - 1], newest=self.progress.step)
         if met and self._timed:
             self.progress.step_seen_at = now
         self._say_damage()
@@ -206,6 +219,7 @@ class TrialLog:
             # Every rank logs every step; the lowest speaks for all.
             self._forget_metrics(damage=False)
             self.history.clear()
+            self.health.clear()
             self._rank = point.rank
         if point.rank != self._rank:
             return
@@ -215,12 +229,22 @@ class TrialLog:
         if self._timed and (point.step <= self._timed[-1].step or t <= self._timed[-1].t):
             # A continuation, or a clock set back: times before and after it do not belong together.
             self._timed.clear()
+            self.health.clear()
         _append(self._timed, Sample(t, point.step))
+        self._follow_health(point, t)
         self._last_metric = (point.step, t)
         loss = None if point.loss is None else float(point.loss)
         self.history.add(point.step, loss, t)
         self.progress.step, self.progress.loss = point.step, loss
         self.progress.steps = point.steps or self.progress.steps
+
+    def _follow_health(self, point: StepMetrics, t: float) -> None:
+        self.health.at_step(t, point.step, least_s=METRICS_LEAST_S)
+        # Null is written where it was not a finite number; a writer that does not log it at all leaves it out.
+        if "loss" in point.model_fields_set:
+            self.health.loss(point.step, lost=point.loss is None)
+        if "grad_norm" in point.model_fields_set:
+            self.health.gradient(point.step, inf if point.grad_norm is None else float(point.grad_norm))
 
     def _forget_metrics(self, *, damage: bool = True) -> None:
         self._timed.clear()
@@ -229,6 +253,7 @@ class TrialLog:
             self._damage.clear()
             self._damaged_lines = 0
             self.history.clear()
+            self.health.clear()
 
     def _name(self, reason: str, line: int | None) -> None:
         self._damaged_lines += 1

@@ -100,6 +100,8 @@ def view_trial(facts: TrialFacts, points: tuple[Point, ...], *, now: datetime) -
         rate=rate.shown() if rate else None,
         rate_note="" if rate else _rate_note(facts),
         projection=projection,
+        slowing=facts.log.health.slowing if facts.log and moving else None,
+        divergences=facts.log.health.divergences if facts.log and (moving or state is TrialState.TIMED_OUT) else (),
         started_at=started_at,
         log=facts.log_path,
         log_age_s=derive.coarse(facts.log_age_s),

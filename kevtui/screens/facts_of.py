@@ -78,7 +78,7 @@ def _figures(item: Criterion) -> Facts:
 
 def _attention(snapshot: Snapshot, key: str) -> Sections:
     for alert in snapshot.alerts:
-        if key == f"alert {alert.code} {alert.subject}":
+        if key == f"alert {alert.id}":
             return [(alert.subject or alert.code, _of_alert(alert))]
     for finding in snapshot.findings:
         if key == f"finding {finding.path}":
@@ -87,7 +87,7 @@ def _attention(snapshot: Snapshot, key: str) -> Sections:
 
 
 def _of_alert(alert: Alert) -> Facts:
-    return [("severity", str(alert.severity)), ("kind", alert.code), ("what", alert.text)]
+    return [("severity", str(alert.severity)), ("kind", alert.code), ("what", alert.text), ("id", alert.id)]
 
 
 def _of_finding(finding: Finding) -> Facts:

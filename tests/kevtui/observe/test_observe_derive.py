@@ -138,8 +138,8 @@ def test_a_long_run_keeps_its_beginning_its_end_and_a_bounded_number_of_points()
     [
         (b"ep0 step 120/1140 loss 0.412 kl 0.000 anchor 0.000 0.155s/rec", step_lines.Step(0, 120, 1140, 0.412)),
         (b"ep2 step 1/9", step_lines.Step(2, 1, 9, None)),
-        (b"ep0 step 5/9 loss nan kl 0.000", step_lines.Step(0, 5, 9, None)),
-        (b"ep0 step 5/9 loss 1e999", step_lines.Step(0, 5, 9, None)),
+        (b"ep0 step 5/9 loss nan kl 0.000", step_lines.Step(0, 5, 9, None, lost=True)),
+        (b"ep0 step 5/9 loss 1e999", step_lines.Step(0, 5, 9, None, lost=True)),
         (b"ep0 step 5/9 loss ????", step_lines.Step(0, 5, 9, None)),
         (b"resumed from /runs/a b/resume: step 510, epoch 0, micro-batch 2040", step_lines.Resumed(510)),
         (b"saved /runs/r9/00-trial-0/checkpoint", step_lines.Saved()),
