@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kev import files
 from kevtui.observe.snapshot import Alert, Severity
@@ -37,15 +37,15 @@ def is_known(known: Known, alert: Alert) -> bool:
     return found is not None and covers(*found, alert)
 
 
-def parse_known(path: Path) -> dict[str, tuple[str, str]]:
+def parse_known(path: Path, load: Callable[[Path], Any] = files.read_json) -> dict[str, tuple[str, str]]:
     """What the file says was acknowledged. Raises NotFound or DamagedFile."""
     return {name: (entry.acknowledged.condition, entry.acknowledged.severity)
-            for name, entry in read_standing(path).alerts.items() if entry.acknowledged}  # fmt: skip
+            for name, entry in read_standing(path, load).alerts.items() if entry.acknowledged}  # fmt: skip
 
 
-def read_standing(path: Path) -> StandingAlerts:
-    """The whole file. Raises NotFound or DamagedFile."""
+def read_standing(path: Path, load: Callable[[Path], Any] = files.read_json) -> StandingAlerts:
+    """The whole file, as `load` reads it. Raises NotFound or DamagedFile."""
     from kev.records.alerts import StandingAlerts
     from kev.records.base import parse_record
 
-    return parse_record(path, files.read_json(path), StandingAlerts)
+    return parse_record(path, load(path), StandingAlerts)

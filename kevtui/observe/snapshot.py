@@ -9,63 +9,14 @@ Texts that come from files are held raw, and lose nothing; whoever paints one pa
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from enum import StrEnum
 
+from kevtui.observe.states import LeaseState, ReadState, Section, Severity, TrialState, Verdict, WatcherState
 
-class TrialState(StrEnum):
-    """What is known of a trial; `UNKNOWN` where no file says."""
-
-    PLANNED = "planned"
-    PENDING = "pending"
-    RUNNING = "running"
-    DONE = "done"
-    TIMED_OUT = "timed out"
-    REFUSED = "refused"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    UNREACHABLE = "unreachable"
-    UNKNOWN = "unknown"
-
-
-class LeaseState(StrEnum):
-    """Judged by how long ago, on this machine's monotonic clock, the heartbeat last changed."""
-
-    FRESH = "fresh"
-    LATE = "late"
-    STALE = "stale"
-    RELEASED = "released"
-    CLOCK_AHEAD = "clock ahead"
-    UNKNOWN = "unknown"
-
-
-class ReadState(StrEnum):
-    ABSENT = "absent"
-    IN_FLIGHT = "in flight"
-    OVERDUE = "overdue"
-    LANDED = "landed"
-    FAILED = "failed"
-
-
-class WatcherState(StrEnum):
-    ALIVE = "alive"
-    LATE = "late"
-    DOWN = "down"
-    FINISHED = "finished"
-    NONE = "none"
-
-
-class Verdict(StrEnum):
-    """Of one criterion, or of an arm."""
-
-    PASS = "pass"
-    FAIL = "fail"
-    MISSING = "missing"
-
-
-class Severity(StrEnum):
-    INFO = "info"
-    WARNING = "warning"
-    CRITICAL = "critical"
+__all__ = [
+    "Alert", "Arm", "Criterion", "Divergence", "Event", "Finding", "Lease", "LeaseState", "Money", "Point",
+    "Projection", "Rate", "ReadCell", "ReadState", "Readout", "Reads", "Replay", "Section", "Severity", "Slowing",
+    "Snapshot", "StageVerdict", "Study", "Trial", "TrialState", "Verdict", "Watcher", "WatcherState",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,21 +315,6 @@ class Replay:
     playing: bool = False
     untimed: tuple[str, ...] = ()
     """What no time is recorded of, in words: it may have been there at this moment, and is not shown."""
-
-
-class Section(StrEnum):
-    """Names of the parts of a Snapshot, for `changed`."""
-
-    MONEY = "money"
-    STUDIES = "studies"
-    LEASES = "leases"
-    WATCHER = "watcher"
-    READS = "reads"
-    READOUT = "readout"
-    VERDICTS = "verdicts"
-    EVENTS = "events"
-    FINDINGS = "findings"
-    ALERTS = "alerts"
 
 
 @dataclass(frozen=True, slots=True)
