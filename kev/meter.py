@@ -11,10 +11,11 @@ from pathlib import Path
 
 from kev.budget import MAX_READING_AGE
 from kev.clock import Clock
-from kev.compute.errors import Throttled, Unavailable
+from kev.compute.errors import Throttled, Unavailable, Unreadable
 from kev.compute.protocol import Compute, CostSummary
 from kev.errors import Refused
 from kev.ledger.units import BILLING_LAG_S, Unit, Units
+from kev.records.base import MAX_DOLLARS
 from kev.session import Reading, Session, change_locked_state, read_session, session_of_state, with_reading
 
 FRESH_S = 30.0
@@ -25,6 +26,10 @@ GAP_ALARM = Decimal("1.25")
 
 GAP_FLOOR = Decimal(1)
 """Dollars below which a gap between the two is rounding."""
+
+
+class UnknownSpend(Refused):
+    """The provider answered, and its answer is no reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +79,18 @@ async def read_meter(state: Path, compute: Compute, clock: Clock, units: Units, 
     age = (now - last.at).total_seconds() if last else None
     if last is not None and age is not None and 0 <= age <= young_s:
         return Meter(session, last, age)
+    known = f"the last reading is {age:,.0f} s old" if age is not None else "there is no reading"
     try:
         summary = await compute.billing_summary()
+        check_summary(summary, session)
     except (Unavailable, Throttled) as error:
         if last is None or age is None or not 0 <= age <= MAX_READING_AGE:
-            known = f"the last reading is {age:,.0f} s old" if age is not None else "there is no reading"
             raise Refused(f"the spend is unknown: {error}; {known}, and {MAX_READING_AGE:,.0f} s are allowed") from None
         return Meter(session, last, age, note=f"{error}; the last reading stands in")
-    check_summary(summary, session)
+    except Unreadable as error:
+        raise Refused(f"the spend is unknown: {error}; {known}, and nothing is launched on it") from None
+    except UnknownSpend as refusal:
+        raise UnknownSpend(f"{refusal}; {known}, and nothing is launched on it") from None
     at = clock.now()
     if last is not None and at <= last.at:
         at = last.at + timedelta(milliseconds=1)  # the clock was set back; the order of readings is that of asking
@@ -101,12 +110,10 @@ def check_summary(summary: CostSummary, session: Session) -> None:
 
 
 def check_amounts(summary: CostSummary) -> None:
-    """Raises Refused for an answer that is no reading."""
-    metered = summary.metered
-    if not isinstance(metered, Decimal) or not metered.is_finite() or metered < 0:
-        raise Refused(f"the spend is unknown: the billing answer says {str(metered)!r:.40}; nothing is launched on it")
-    if not summary.billed.is_finite() or summary.billed < 0:
-        raise Refused(f"the spend is unknown: the billing answer says it bills {str(summary.billed)!r:.40}")
+    """Raises UnknownSpend for an answer that is no reading."""
+    for what, amount in (("metered", summary.metered), ("billed", summary.billed)):
+        if not isinstance(amount, Decimal) or not amount.is_finite() or not 0 <= amount < MAX_DOLLARS:
+            raise UnknownSpend(f"the spend is unknown: the billing answer says {what} {str(amount)!r:.40}")
 
 
 def _unseen_at_reset(

@@ -1,11 +1,13 @@
 """What was spent, as the provider meters it: by app and interval, late by minutes or more, and in exact decimals."""
 
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 from kev.clock import Clock
 from kev.compute.client import ModalClient, load_modal
+from kev.compute.errors import Unavailable, Unreadable
 from kev.compute.protocol import CostRow, CostSummary
 
 RATES_AGE_S = 86_400.0
@@ -25,9 +27,22 @@ class Billing:
         modal = load_modal()
         return modal.Workspace.from_context(client=await self._client.open()).billing
 
+    async def _ask(self, question: Awaitable[Any], doing: str, deadline_s: float | None = None) -> Any:
+        """The answer. Raises Unreadable for an amount or a time in it that is none, else as `ModalClient.ask` does."""
+        try:
+            return await self._client.ask(question, doing, deadline_s=deadline_s)
+        except Unavailable as error:
+            # The client reads amounts and times while it answers, so that what it cannot read looks like no answer.
+            # An OSError may be a ValueError as well, and is one of the network.
+            if isinstance(error.__cause__, ArithmeticError | ValueError | TypeError) and not isinstance(
+                error.__cause__, OSError
+            ):
+                raise Unreadable(f"{doing}: the answer holds something that is no amount and no time") from error
+            raise
+
     async def report(self, start: datetime, end: datetime) -> list[CostRow]:
         simulated = await self._client.is_simulated()
-        rows = await self._client.ask(
+        rows = await self._ask(
             (await self._billing()).report.aio(
                 start=start.astimezone(UTC), end=end.astimezone(UTC), resolution="h", tag_names=["*"]
             ),
@@ -50,7 +65,7 @@ class Billing:
 
     async def summary(self) -> CostSummary:
         simulated = await self._client.is_simulated()
-        found = await self._client.ask((await self._billing()).summary.aio(), "read the bill")
+        found = await self._ask((await self._billing()).summary.aio(), "read the bill")
         return CostSummary(
             start=found.start,
             end=found.end,
@@ -64,7 +79,7 @@ class Billing:
     async def rates(self) -> dict[str, Decimal]:
         now = self._clock.monotonic()
         if self._rates is None or now - self._rates[0] > RATES_AGE_S:
-            found = await self._client.ask((await self._billing()).rates.aio(), "read the prices")
+            found = await self._ask((await self._billing()).rates.aio(), "read the prices")
             # Iterating leaves out the names that the provider has retired; looking those up would warn.
             self._rates = (now, {name: found[name] for name in found})
         return dict(self._rates[1])

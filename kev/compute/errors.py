@@ -6,6 +6,7 @@ These are failures to ask, never failures of the work: a call whose container cr
     ├── Unavailable          no answer, or none that means anything; ask again later
     ├── Throttled            asked too often; ask again after `retry_after_s`
     ├── SpendLimitReached    the workspace may spend no more; asking again does not help
+    ├── Unreadable           there is an answer, and it means nothing
     ├── AuthFailed           the token is missing, wrong, or not allowed to do this
     └── NotDeployed          the app, or a function of it, is not there
 """
@@ -46,6 +47,10 @@ class Throttled(RemoteError):
 
 class SpendLimitReached(RemoteError):
     """The workspace has reached its spend limit. Deliberately no kind of Throttled: waiting does not lift it."""
+
+
+class Unreadable(RemoteError):
+    """An answer came that cannot be what was asked for: an amount that is no number, say. It stands for nothing."""
 
 
 class AuthFailed(RemoteError):

@@ -24,18 +24,18 @@ from kev.text import shorten, visible
 LATEST_UNIX_SECONDS = 253_402_300_799
 """The last second of the year 9999; a larger figure is milliseconds or damage."""
 
-MAX_PLAIN = 10**15
-"""Whole amounts below this are amounts without any further look."""
+MAX_DOLLARS = 10**12
+"""No amount is as large: such a figure is damage, and a file that held one might not be read again."""
 
 
 def _as_dollars(value: object) -> Decimal:
     # The exact types first: a session's state is read before every launch, and holds hundreds of amounts.
-    if type(value) is int and -MAX_PLAIN < value < MAX_PLAIN:
+    if type(value) is int and -MAX_DOLLARS < value < MAX_DOLLARS:
         return Decimal(value)
-    if isinstance(value, Decimal) and value.is_finite():
+    if isinstance(value, Decimal) and value.is_finite() and abs(value) < MAX_DOLLARS:
         return value
     number = files.as_finite(value)
-    if number is None:
+    if number is None or abs(number) >= MAX_DOLLARS:
         raise PydanticCustomError("money", "input should be an amount in US dollars, as a number")
     return Decimal(str(number))
 

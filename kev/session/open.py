@@ -18,6 +18,7 @@ from kev.compute.protocol import Compute, CostSummary
 from kev.console import operator
 from kev.errors import Refused, UsageError
 from kev.meter import check_amounts
+from kev.records.base import MAX_DOLLARS
 from kev.records.session import SessionState
 from kev.rounds.specs import load_spec
 from kev.session.desk import add_place, answer, ask_provider
@@ -162,6 +163,6 @@ def dollars_or_none(text: str) -> Decimal:
         amount = Decimal(text)
     except InvalidOperation:
         amount = Decimal("nan")
-    if not (amount.is_finite() and amount >= 0):
+    if not (amount.is_finite() and 0 <= amount < MAX_DOLLARS):
         raise argparse.ArgumentTypeError(f"{text!r:.40}: write an amount of US dollars")
     return amount

@@ -11,9 +11,10 @@ import pytest
 
 from kev.compute.calls import summary_of
 from kev.compute.client import FORCED
-from kev.compute.errors import Unavailable
+from kev.compute.errors import Unavailable, Unreadable
 from kev.compute.fleet import container_of
 from kev.compute.protocol import DeployEventKind, Phase
+from kev.emulator.plan import ENDLESS, Fault
 from kev.errors import UsageError
 
 from .conftest import OpenPlace, Place
@@ -168,6 +169,19 @@ async def test_money_of_an_emulator_is_exact_and_marked_as_simulated(place: Plac
     summary = await place.compute.billing_summary()
     assert summary.simulated and summary.metered >= row.cost and summary.billed == 0
     assert (await place.compute.ping()).simulated
+
+
+@pytest.mark.parametrize("text", ["", "12,40", "unlimited"])
+async def test_a_bill_that_cannot_be_read_is_told_from_one_that_did_not_come(
+    place: Place, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kev.emulator.money._text", lambda _: text)
+    with pytest.raises(Unreadable, match="read the bill"):
+        await place.compute.billing_summary()
+    monkeypatch.undo()
+    place.plane.faults.add(Fault(rpc=("billing",), kind="unavailable", times=ENDLESS))
+    with pytest.raises(Unavailable):
+        await place.compute.billing_summary()
 
 
 async def test_prices_are_asked_for_once_a_day(place: Place) -> None:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from kev.compute.errors import NotDeployed, SpendLimitReached, Throttled, Unavailable
+from kev.compute.errors import NotDeployed, SpendLimitReached, Throttled, Unavailable, Unreadable
 from kev.compute.protocol import (
     AppState,
     CallRef,
@@ -280,6 +280,8 @@ class FakeCompute:
 
     async def billing_summary(self) -> CostSummary:
         fate = await self._at("billing")
+        if fate == "unreadable":
+            raise Unreadable("billing: no amount")
         if fate == "unknown":
             return CostSummary(EPOCH, EPOCH, Decimal("nan"), Decimal(0), {}, {}, True)
         metered: Any = self.metered() if self.metered_override == "as it is" else self.metered_override
