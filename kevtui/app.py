@@ -29,6 +29,7 @@ from kevtui.widgets.ink import Ink
 
 if TYPE_CHECKING:
     from kevtui.actions.sight import Eyes
+    from kevtui.replay.look_back import Past
 
 __all__ = ["KevApp", "Options", "SnapshotSource", "run"]
 
@@ -52,6 +53,8 @@ class Options:
     """Whether the keys that change something are there at all."""
     command_player: Callable[[str], None] | None = None
     """Where the keys of a replay go; None where a session is watched."""
+    open_past: "Callable[[], Past] | None" = None
+    """Opens the past of the session that is watched; None where it has none to look back at."""
     quiet_s: float = QUIET_S
     settle_s: float = SETTLE_S
     """How deliberate a key must be; see kevtui.deliberate."""
@@ -97,9 +100,13 @@ class KevApp(App[int]):
         self._palette = self._first_palette(themes.WITHOUT_COLOUR if without_colour else options.theme)
         self.ink = Ink(self._palette, ascii_only=options.ascii)
         self.typing = Typing(options.quiet_s, options.settle_s)
-        table = of_live(options.bindings) if options.command_player is None else of_replay(options.bindings)
+        has_past = options.open_past is not None
+        self._of_past = of_replay(options.bindings, comes_back=has_past)
+        is_live = options.command_player is None
+        table = of_live(options.bindings, looks_back=has_past) if is_live else self._of_past
         self.bindings_table = table if options.may_act else looking(table)
-        for binding in self.bindings_table:
+        there = {binding.id: binding for binding in (*self.bindings_table, *(self._of_past if has_past else ()))}
+        for binding in there.values():
             if binding.keys:
                 self.bind(",".join(binding.keys), binding.action, description=binding.verb, show=False)
         self._use(self._palette)
@@ -112,9 +119,9 @@ class KevApp(App[int]):
         options = self.options
         screen = WatchScreen(
             self.ink, self.bindings_table, title=title, panel=options.panel, typing=self.typing,
-            open_eyes=options.open_eyes,
+            open_eyes=options.open_eyes, of_past=self._of_past,
         )  # fmt: skip
-        screen.look = options.look
+        screen.look, screen.open_past, screen.command_player = options.look, options.open_past, options.command_player
         return screen
 
     def get_default_screen(self) -> Screen[Any]:
@@ -227,11 +234,6 @@ class KevApp(App[int]):
             self.action_use_theme(palette.name)
             self.notify(palette.label, markup=False, timeout=2)
             return
-
-    def action_replay(self, command: str) -> None:
-        """Move about in the night that is replayed."""
-        if self.options.command_player is not None:
-            self.options.command_player(command)
 
     def action_redraw(self) -> None:
         """Everything again, for a terminal that something else has written on."""

@@ -67,7 +67,9 @@ def _act(
 
 
 def _play(id: str, keys: str, verb: str, text: str, command: str, *, footer: bool = False) -> Binding:  # noqa: A002
-    return Binding(id, tuple(keys.split()), verb, text, f"app.replay('{command}')", REPLAY, footer=footer, replays=True)
+    return Binding(
+        id, tuple(keys.split()), verb, text, f"screen.replay('{command}')", REPLAY, footer=footer, replays=True
+    )
 
 
 BINDINGS: tuple[Binding, ...] = (
@@ -129,6 +131,8 @@ BINDINGS: tuple[Binding, ...] = (
     _act("mirror", "", "mirror", "List what of the study could be uploaded; asked again, upload it", danger=True),
     _act("open", "", "open session", "Say what a new session may spend", danger=True),
     _act("close", "", "close session", "End the session: nothing more starts in it", danger=True),
+    Binding("replay", ("backspace",), "look back", "Look at an earlier moment of this session, or come back to now",
+            "screen.look_back", REPLAY),
     _play("replay_pause", "space", "pause", "In a replay: stop, or go on", "pause", footer=True),
     _play("replay_event", "right", "event", "In a replay: to the next event", "event", footer=True),
     _play("replay_event_back", "left", "event before", "In a replay: to the event before", "event_back"),
@@ -180,18 +184,23 @@ def looking(bindings: Iterable[Binding]) -> tuple[Binding, ...]:
     return tuple(binding for binding in bindings if not binding.acts)
 
 
+LOOK_BACK = "replay"
+"""The binding that goes into the past of a session, and comes back from it."""
+
 NOT_REPLAYED = frozenset({"beside", "log"})
 """What shows the files of now, or of another moment, has no place in a replay."""
 
 
-def of_live(bindings: Iterable[Binding]) -> tuple[Binding, ...]:
+def of_live(bindings: Iterable[Binding], *, looks_back: bool = True) -> tuple[Binding, ...]:
     """The bindings of a session that is watched."""
-    return tuple(binding for binding in bindings if not binding.replays)
+    return tuple(each for each in bindings if not each.replays and (looks_back or each.id != LOOK_BACK))
 
 
-def of_replay(bindings: Iterable[Binding]) -> tuple[Binding, ...]:
-    """The bindings of a night that is replayed, where nothing acts."""
-    return tuple(binding for binding in looking(bindings) if binding.id not in NOT_REPLAYED)
+def of_replay(bindings: Iterable[Binding], *, comes_back: bool = False) -> tuple[Binding, ...]:
+    """The bindings of a night that is replayed, where nothing acts; `comes_back`: there is a now to come back to."""
+    gone = NOT_REPLAYED if comes_back else NOT_REPLAYED | {LOOK_BACK}
+    shown = [replace(each, verb="now", footer=True) if each.id == LOOK_BACK else each for each in looking(bindings)]
+    return tuple(each for each in shown if each.id not in gone)
 
 
 def remap(

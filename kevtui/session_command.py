@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kevtui.observe.observer import Observer
     from kevtui.observe.snapshot import Snapshot
     from kevtui.observe.target import Target
+    from kevtui.replay.player import Player
 
 
 def session(arguments: argparse.Namespace) -> int:
@@ -102,10 +103,14 @@ def dashboard(target: "Target", arguments: argparse.Namespace) -> int:
 
         return Hands(target.root, SystemClock(), undo_window_s=settings.undo_window_s, session=target.session)
 
+    def open_past() -> "Player":
+        from kevtui.replay.look_back import open_past
+
+        return open_past(target, arguments.leases)
+
     options = Options(
         theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings,
-        open_eyes=open_eyes, may_act=not why, beside=getattr(arguments, "beside", None),
-        look=look,
+        open_eyes=open_eyes, may_act=not why, beside=getattr(arguments, "beside", None), look=look, open_past=open_past,
     )  # fmt: skip
     return run(open_source, title=target.title, options=options)
 

@@ -315,6 +315,8 @@ class Replay:
     playing: bool = False
     untimed: tuple[str, ...] = ()
     """What no time is recorded of, in words: it may have been there at this moment, and is not shown."""
+    alerts_now: int = 0
+    """Of the alerts, those of the session as it is at present, where it goes on while its past is looked at."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kevtui.observe.snapshot import Snapshot
+    from kevtui.observe.target import Target
     from kevtui.replay.history import History
 
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?Z?")
@@ -33,28 +34,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def replay(arguments: argparse.Namespace) -> int:
     """Replay what `arguments` name; the exit status. Raises KevError, OutputLost and OutputEnded."""
     from kevtui.observe.target import resolve
-    from kevtui.replay.history import History
-    from kevtui.replay.night import load_night
 
     output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
     target = resolve(arguments.session, root=arguments.root, cwd=Path.cwd())
 
-    def open_history() -> History:
+    def opened() -> "History":
         from kevtui.observe.observer import leases_of
 
-        history = History(load_night(target, arguments.leases or leases_of(target.root)))
-        if history.is_empty:
-            raise NotFound(f"{target.title}: nothing there to replay; no file of it has a time")
-        return history
+        return open_history(target, arguments.leases or leases_of(target.root))
 
     if arguments.once or arguments.json:
-        return _print(open_history(), arguments, output)
+        return _print(opened(), arguments, output)
     from kevtui.session_command import no_screen
 
     if why := no_screen(output):
         complain(f"{why}: printing one moment as with --once")
-        return _print(open_history(), arguments, output)
-    return _show(open_history, target.title, arguments, output)
+        return _print(opened(), arguments, output)
+    return _show(opened, target.title, arguments, output)
+
+
+def open_history(target: "Target", leases: Path) -> "History":
+    """What is recorded of `target`. Raises NotFound where that is nothing."""
+    from kevtui.replay.history import History
+    from kevtui.replay.night import load_night
+
+    history = History(load_night(target, leases))
+    if history.is_empty:
+        raise NotFound(f"{target.title}: nothing there to replay; no file of it has a time")
+    return history
 
 
 def _print(history: "History", arguments: argparse.Namespace, output: Output) -> int:

@@ -28,6 +28,7 @@ class Player:
         *,
         start: Callable[[History], datetime] = lambda history: history.begins_at,
         speed: float = 60.0,
+        playing: bool = True,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """`open_history` reads the files; it is called by the first `observe`, and so is `start`."""
@@ -38,7 +39,7 @@ class Player:
         self._at: datetime | None = None
         self._since = 0.0
         self._speed = min(1000.0, max(1.0, speed))
-        self._playing = True
+        self._playing = playing
         self._moved = False
         self._closed = False
         self._last: Snapshot | None = None
@@ -48,6 +49,7 @@ class Player:
     def observe(self) -> Snapshot:
         if self._history is None:
             history = self._open_history()
+            history.happenings  # noqa: B018  found here, so that no key waits for it
             with self._wake:
                 self._history, self._at = history, _within(history, self._start(history))
                 self._since = self._monotonic()

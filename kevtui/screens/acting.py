@@ -75,6 +75,11 @@ def open_dialog(
     screen.app.push_screen(dialog, agreed)
 
 
+def refusal(report: dict[str, Any]) -> str:
+    """Why an action was not started, in a line."""
+    return f"{report.get('verb')} {report.get('target')}: {report.get('text') or report.get('state')}"
+
+
 def show_refusal(screen: "WatchScreen", report: dict[str, Any], typing: Typing) -> None:
     """An action that was not started shows its checklist, where there is one."""
     if report.get("checks") and report.get("state") == "refused" and screen.is_current:

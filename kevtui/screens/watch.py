@@ -11,7 +11,7 @@ from kevtui.deliberate import Typing
 from kevtui.keymap import Binding, looking
 from kevtui.observe.snapshot import Snapshot, Trial
 from kevtui.screens import arrange as places
-from kevtui.screens.panels import PanelsScreen
+from kevtui.screens.past import PastScreen
 from kevtui.widgets.actions import ActionsPanel
 from kevtui.widgets.attention import AttentionPanel
 from kevtui.widgets.events import EventsPanel
@@ -36,19 +36,17 @@ if TYPE_CHECKING:
 PLOT_TITLE_WIDTH = places.PLOT_WIDTH - 6
 
 
-class WatchScreen(PanelsScreen[Snapshot]):
+class WatchScreen(PastScreen):
     """Takes Snapshots and shows them. It reads nothing but Snapshots and changes nothing but itself."""
 
     AUTO_FOCUS = f"#{places.STUDIES}"
 
     def __init__(
         self, ink: Ink, bindings: tuple[Binding, ...], *, title: str, typing: Typing, panel: str | None = None,
-        open_eyes: "Callable[[], Eyes] | None" = None,
+        open_eyes: "Callable[[], Eyes] | None" = None, of_past: tuple[Binding, ...] = (),
     ) -> None:  # fmt: skip
-        super().__init__(ink, panel=panel)
+        super().__init__(ink, looking(bindings), panel=panel, of_past=of_past)
         self._table = bindings
-        self.bindings = looking(bindings)
-        """Those that are there now: who has no control has no key that needs it."""
         self._typing = typing
         self._open_eyes = open_eyes
         self._title_text = title
@@ -69,7 +67,7 @@ class WatchScreen(PanelsScreen[Snapshot]):
         yield ActionsPanel(self.ink, id=places.ACTIONS, open_eyes=self._open_eyes)
         yield Footer(self.ink, self.bindings, id=places.FOOTER)
 
-    def show(self, snapshot: Snapshot) -> None:
+    def paint(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         with self.app.batch_update():
             for panel in self.panels:
@@ -96,7 +94,7 @@ class WatchScreen(PanelsScreen[Snapshot]):
             plot.border_title = content
 
     def action_back(self) -> None:
-        """Leave one layer: what waits, the filter, the log, the zoom, what came to nothing."""
+        """Leave one layer: what waits, the filter, the log, the zoom, the past, what came to nothing."""
         if self.actions.take_back():
             return
         if self.filtering or self.studies.filter:
@@ -107,6 +105,8 @@ class WatchScreen(PanelsScreen[Snapshot]):
             self.leave_log()
         elif self.zoomed is not None:
             self.zoom(None)
+        elif self.in_past:
+            self.come_back()
         else:
             self.actions.clear()
 
@@ -116,15 +116,24 @@ class WatchScreen(PanelsScreen[Snapshot]):
     def actions(self) -> ActionsPanel:
         return self.query_one(ActionsPanel)
 
+    @property
+    def held_by(self) -> str:
+        return "What was confirmed still waits: u takes it back" if self.actions.waits else ""
+
+    def hear(self, present: Snapshot) -> None:
+        self.actions.show(present)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("act", "take_back"):
-            return self.actions.hands is not None
+        if action in ("act", "take_back") and self.actions.hands is None:
+            return False
         return super().check_action(action, parameters)
 
     def action_act(self, verb: str) -> None:
         from kevtui.screens import acting
 
-        acting.begin(self, verb, self._typing)
+        # Asked here too: the palette, which may have been opened before, does not go by the keys.
+        if not self.in_past:
+            acting.begin(self, verb, self._typing)
 
     def action_take_back(self) -> None:
         if not self.actions.take_back():
@@ -133,17 +142,14 @@ class WatchScreen(PanelsScreen[Snapshot]):
     def action_control(self) -> None:
         from kevtui.screens import acting
 
-        if self._typing.is_fresh():
+        if self._typing.is_fresh() and not self.in_past:
             acting.ask_or_give(self)
 
     def on_actions_panel_control_changed(self, message: ActionsPanel.ControlChanged) -> None:
         from kevtui.screens import acting
 
         text, role, told = acting.mode(message.sight, may_act=any(binding.acts for binding in self._table))
-        self.query_one(Header).tell_mode(text, role)
-        self.bindings = acting.bindings(self._table, message.sight)
-        self.query_one(Footer).use(self.bindings)
-        self.refresh_bindings()
+        self.use(acting.bindings(self._table, message.sight), (text, role))
         if told:
             self.notify(told, markup=False, timeout=10)
 
@@ -153,7 +159,10 @@ class WatchScreen(PanelsScreen[Snapshot]):
     def on_actions_panel_refused(self, message: ActionsPanel.Refused) -> None:
         from kevtui.screens import acting
 
-        acting.show_refusal(self, message.report, self._typing)
+        if self.in_past:
+            self.notify(f"now: {acting.refusal(message.report)}", severity="warning", markup=False, timeout=10)
+        else:
+            acting.show_refusal(self, message.report, self._typing)
 
     # ------------------------------------------------------------------------------ filter, sort, copy
 

@@ -97,8 +97,10 @@ class ActionsPanel(Panel, can_focus=True):
     # ------------------------------------------------------------------------------------------------------ looking
 
     def show(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.look()
+        if snapshot.replay is None:
+            # What is under way is of now, whatever moment is looked at.
+            self.snapshot = snapshot
+            self.look()
 
     def look(self) -> None:
         """Look again, unless a look is under way: one that hangs on a dead disk is not joined by a second."""
@@ -172,6 +174,11 @@ class ActionsPanel(Panel, can_focus=True):
             return self._able.ask_or_give(session)
         except OSError as error:
             return f"cannot ask for control: {error.strerror or error}"
+
+    @property
+    def waits(self) -> bool:
+        """Whether something was confirmed that can still be taken back."""
+        return any(own.state == WAITING for own in self._own.values())
 
     def under_way(self, verb: str, target: str | None) -> str:
         """What is going on with that action already, or ""."""

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from kevtui import format as figures
 from kevtui import glyphs
-from kevtui.observe.snapshot import Replay, Snapshot, Watcher, WatcherState
+from kevtui.observe.snapshot import Replay, Severity, Snapshot, Watcher, WatcherState
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.line import Line, Pen, Role
 from kevtui.widgets.painting import Painting, Row, View
@@ -39,7 +39,7 @@ class Header(Panel, can_focus=False):
             self.repaint()
 
     def show(self, snapshot: Snapshot) -> None:
-        if snapshot.changed or self._moved_at is None:
+        if snapshot.replay is None and (snapshot.changed or self._moved_at is None):
             self._moved_at = snapshot.taken_at
         super().show(snapshot)
 
@@ -115,7 +115,8 @@ def _reading(snapshot: Snapshot) -> list[tuple[str, Role]]:
 def _replay(at: datetime, replay: Replay, view: View) -> list[tuple[str, Role]]:
     pace = f"{replay.speed:g}x" if replay.playing else "at the end" if at >= replay.ends_at else "paused"
     when = f"{at:%H:%M:%S}Z" if view.narrow else f"{at:%Y-%m-%d %H:%M:%S}Z"
-    return [(pace, Role.DIM), (f"REPLAY {when}", Role.WARN)]
+    now = [(f"now {glyphs.SEVERITY[Severity.WARNING]} {replay.alerts_now}", Role.BAD)] if replay.alerts_now else []
+    return [(pace, Role.DIM), *now, (f"REPLAY {when}", Role.WARN)]
 
 
 def _marks(snapshot: Snapshot) -> list[tuple[str, Role]]:
