@@ -200,6 +200,8 @@ def of_replay(bindings: Iterable[Binding], *, comes_back: bool = False) -> tuple
     """The bindings of a night that is replayed, where nothing acts; `comes_back`: there is a now to come back to."""
     gone = NOT_REPLAYED if comes_back else NOT_REPLAYED | {LOOK_BACK}
     shown = [replace(each, verb="now", footer=True) if each.id == LOOK_BACK else each for each in looking(bindings)]
+    # First of all how to move about in it: a narrow footer has room for a few.
+    shown.sort(key=lambda each: each.group != REPLAY)
     return tuple(each for each in shown if each.id not in gone)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
 from functools import cached_property
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -69,6 +70,12 @@ class History:
     @cached_property
     def ends_at(self) -> datetime:
         return max(self._ends(), default=datetime.min.replace(tzinfo=UTC))
+
+    @cached_property
+    def moves(self) -> tuple[datetime, ...]:
+        """Every moment at which anything was written, steps included, in order."""
+        lines = (version.times for version in self.versions.values() if isinstance(version, Lines))
+        return tuple(sorted({*self._ends(), *chain.from_iterable(lines)}))
 
     @property
     def is_empty(self) -> bool:
@@ -147,6 +154,8 @@ def _versions(night: Night) -> dict[str, Version]:
         found[held.path] = version
         if isinstance(version, Ledger) and version.launched is not None:
             launches[PurePosixPath(held.path).name.removesuffix(".spawn.json")] = version.launched
+        if isinstance(version, Whole) and held.kind is Kind.READ:
+            batches[PurePosixPath(held.path).name.removesuffix(".read.json")] = version.since
         if isinstance(version, Whole) and (named := _INTENT.fullmatch(held.path)):
             batches |= dict.fromkeys(_batch_names(*named.groups()), version.since)
     opened: dict[str, datetime] = {}

@@ -14,6 +14,9 @@ from kevtui.replay.past import moment
 
 SPEEDS = (1, 2, 5, 10, 30, 60, 120, 300, 1000)
 FRAME_S = 0.25
+QUIET = timedelta(hours=1)
+LEAD = timedelta(minutes=1)
+"""A stretch of `QUIET` or more in which nothing was written is passed over, up to `LEAD` before its end."""
 
 
 class Player:
@@ -49,7 +52,7 @@ class Player:
     def observe(self) -> Snapshot:
         if self._history is None:
             history = self._open_history()
-            history.happenings  # noqa: B018  found here, so that no key waits for it
+            _ = history.happenings, history.moves  # found here, so that no key waits for it
             with self._wake:
                 self._history, self._at = history, _within(history, self._start(history))
                 self._since = self._monotonic()
@@ -115,9 +118,18 @@ class Player:
         now = self._monotonic()
         passed, self._since = now - self._since, now
         if self._playing:
-            self._at = _within(self._history, _shifted(self._at, passed * self._speed))
+            self._at = _within(self._history, self._played(_shifted(self._at, passed * self._speed)))
             self._playing = self._at < self._history.ends_at
         return self._at
+
+    def _played(self, at: datetime) -> datetime:
+        """`at`, or where the playing goes on if nothing is to be seen around it."""
+        assert self._history is not None
+        moves = self._history.moves
+        index = bisect_right(moves, at)
+        if not 0 < index < len(moves) or moves[index] - moves[index - 1] < QUIET or at - moves[index - 1] < LEAD:
+            return at
+        return max(at, moves[index] - LEAD)
 
 
 def _shifted(at: datetime, seconds: float) -> datetime:

@@ -113,7 +113,8 @@ def _reading(snapshot: Snapshot) -> list[tuple[str, Role]]:
 
 
 def _replay(at: datetime, replay: Replay, view: View) -> list[tuple[str, Role]]:
-    pace = f"{replay.speed:g}x" if replay.playing else "at the end" if at >= replay.ends_at else "paused"
+    halt = "" if replay.playing else " at the end" if at >= replay.ends_at else " paused"
+    pace = f"{replay.speed:g}x{halt}"
     when = f"{at:%H:%M:%S}Z" if view.narrow else f"{at:%Y-%m-%d %H:%M:%S}Z"
     now = [(f"now {glyphs.SEVERITY[Severity.WARNING]} {replay.alerts_now}", Role.BAD)] if replay.alerts_now else []
     return [(pace, Role.DIM), *now, (f"REPLAY {when}", Role.WARN)]

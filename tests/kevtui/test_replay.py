@@ -142,6 +142,20 @@ def test_the_player_runs_pauses_and_stops_at_events_and_incidents(tmp_path: Path
     assert player.observe().taken_at == at(0)
 
 
+def test_playing_passes_over_hours_in_which_nothing_was_written(tmp_path: Path) -> None:
+    make_night(tmp_path)
+    os.utime(tmp_path / "runs" / "n1-state.json", (at(10_000).timestamp(),) * 2)
+    history, clock = History(load_night(resolve("n1", root=tmp_path, cwd=tmp_path), tmp_path / "leases")), Hand()
+    player = Player(lambda: history, start=lambda _: at(62), speed=60, monotonic=clock)
+    player.observe()
+    clock.s = 0.5
+    assert player.observe().taken_at == at(62.5), "what just happened can be looked at"
+    clock.s = 2
+    assert player.observe().taken_at == at(9_999), "a minute before the state was written"
+    clock.s = 3
+    assert player.observe().taken_at == at(10_000)
+
+
 def test_the_keys_of_a_replay_are_only_there_in_one_and_nothing_acts_in_it() -> None:
     replayed = {binding.id for binding in BINDINGS if binding.replays}
     assert replayed
