@@ -13,8 +13,9 @@ import sys
 import termios
 import threading
 from contextlib import suppress
+from io import TextIOWrapper
 from types import FrameType
-from typing import Any
+from typing import IO, Any, cast
 
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
@@ -75,6 +76,29 @@ def _take_terminal() -> None:
         os.close(terminal)
 
 
+class _Writing:
+    """The terminal as a file to which nothing can fail to be written: that it is gone is told by its watch, and the
+    end is in order only if the thread that writes does not die of it first."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._file.flush()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def isatty(self) -> bool:
+        return self._file.isatty()
+
+
 class TerminalDriver(LinuxDriver):
     """Textual's driver, with an end for every way in which a terminal can go away, and a way back from each stop."""
 
@@ -83,6 +107,8 @@ class TerminalDriver(LinuxDriver):
         if sys.__stdout__ is not None and not (self._file and self._file.isatty()):
             # Errors sent to a file must not take the screen with them.
             self._file = sys.__stdout__
+        if self._file is not None:
+            self._file = cast(TextIOWrapper, _Writing(self._file))
         self._attributes = _attributes(self.fileno)
         self._suspending = False
         self._pausing = False

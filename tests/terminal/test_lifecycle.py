@@ -13,6 +13,7 @@ from pseudo_terminal import PseudoTerminal
 
 Start = Callable[..., PseudoTerminal]
 REPOSITORY = Path(__file__).parent.parent.parent
+SMALL_APP = Path(__file__).parent / "small_app.py"
 
 ENDS_WITHIN_S = 2.0
 """Promised to users. The one wall-clock figure here, since it is the promise itself."""
@@ -45,6 +46,17 @@ def test_it_ends_when_its_terminal_vanishes(small_app: Start, ignore_hangup: boo
         code = terminal.wait_for_exit()
         assert time.perf_counter() - begun < ENDS_WITHIN_S
         assert code == 128 + signal.SIGHUP
+
+
+def test_a_vanished_terminal_leaves_no_traceback_where_errors_go(log: Path, tmp_path: Path) -> None:
+    errors = tmp_path / "errors"
+    command = f"exec {sys.executable} {SMALL_APP} {log} 2>{errors}"
+    with PseudoTerminal(["/bin/sh", "-c", command], env={"PYTHONPATH": str(REPOSITORY)}) as terminal:
+        terminal.wait_for("step 100")
+        terminal.press("x" * 50)
+        terminal.hang_up()
+        assert terminal.wait_for_exit() == 128 + signal.SIGHUP
+        assert errors.read_text() == ""
 
 
 def test_it_ends_when_its_terminal_vanishes_even_with_a_stuck_screen(small_app: Start) -> None:
