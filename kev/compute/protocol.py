@@ -153,6 +153,11 @@ class PullReport:
     """Agree with the sha256 that a manifest among the files gives for them."""
     bytes_fetched: int = 0
 
+    def __add__(self, other: "PullReport") -> "PullReport":
+        """What two pulls, into places of their own, did together."""
+        return PullReport(self.fetched + other.fetched, self.kept + other.kept, self.withheld + other.withheld,
+                          self.verified + other.verified, self.bytes_fetched + other.bytes_fetched)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class LogLine:

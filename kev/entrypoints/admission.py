@@ -1,6 +1,5 @@
 """Everything that is checked before a study is launched, cheapest first; what passes is what is launched."""
 
-import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -13,10 +12,9 @@ from kev.errors import DamagedFile, NotFound, Refused, UsageError
 from kev.git import GitFailed, git
 from kev.procedure.corpora import check_corpus
 from kev.records.plan import is_full_weight, plan_problems
+from kev.records.spec import STUDY_NAME
 from kev.rounds.checks.studies import FIRST_RESUME_POINT
 from kev.suite import Suite, open_suite, read_suite
-
-STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
 
 @dataclass(frozen=True, slots=True)

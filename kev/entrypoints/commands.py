@@ -12,13 +12,14 @@ from kev.compute.leases import CLAIMS_DICT
 from kev.compute.modal_compute import ModalCompute
 from kev.entrypoints.admission import Request
 from kev.entrypoints.benchmarks import run_benchmarks
-from kev.entrypoints.interpolation import BlendRequest, run_interpolation
+from kev.entrypoints.interpolation import run_interpolation
 from kev.entrypoints.locked_test import LockedRequest, run_locked
 from kev.entrypoints.mirror import MirrorRequest, run_mirror
 from kev.entrypoints.place import Place
 from kev.entrypoints.pull import pull_study
 from kev.entrypoints.resume import ResumeRequest, resume_study
 from kev.entrypoints.study import launch_study
+from kev.rounds.blend_orders import BlendRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,38 +1,14 @@
 """Mixing checkpoints: asked for once, admitted like a read, and its record brought home without the weights."""
 
-import re
-from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-
-from kev.budget import INTERPOLATION, cpu_bound
-from kev.entrypoints.admission import STUDY_NAME
 from kev.entrypoints.by_hand import open_gate, provenance_of
 from kev.entrypoints.place import RUNS_VOLUME, Place
 from kev.entrypoints.reads import launch_read, wait_for_read
-from kev.errors import NotFound, Refused, UsageError
-from kev.ledger.units import blend_id
-from kev.records.ledger import Order
+from kev.errors import NotFound, Refused
+from kev.rounds.blend_orders import BlendRequest, blend_order, check_blend
 from kev.rounds.deployed import check_deployed
-from kev.rounds.trial_orders import Provenance, Wanted, is_same_work, round_up
-from kev.worker.orders import BLEND_FUNCTION, blend_directory
+from kev.rounds.trial_orders import is_same_work
+from kev.worker.orders import blend_directory
 from kev.worker.sources import source_hashes
-
-PINNED = re.compile(r"[\w.-]+/[\w.-]+@[\w.-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class BlendRequest:
-    """What the command line asks for. `alphas` are shares of `sft`, separated by commas."""
-
-    sft: str
-    prefix: str
-    alphas: str
-    base: str
-    revision: str
-    study: str
-    timeout: int
-    toward: str = ""
-    blend_head: bool = False
 
 
 async def run_interpolation(place: Place, request: BlendRequest) -> int:
@@ -66,55 +42,6 @@ async def run_interpolation(place: Place, request: BlendRequest) -> int:
     if why is not None:
         place.say(f"{request.study}/{request.prefix}: FAILED {why}")
     return 0 if why is None else 1
-
-
-def check_blend(request: BlendRequest) -> list[str]:
-    """The alphas of a request. Raises UsageError for what cannot be meant."""
-    if not request.sft.startswith("/runs/"):
-        raise UsageError(f"--sft {request.sft!r:.100}: write a checkpoint under /runs/")
-    if request.toward and not (request.toward.startswith("/runs/") or PINNED.fullmatch(request.toward)):
-        raise UsageError(
-            f"--toward {request.toward!r:.100}: write a checkpoint under /runs/, or owner/name@revision of the Hub"
-        )
-    if request.blend_head and not request.toward:
-        raise UsageError("--blend-head needs --toward: a base has no head")
-    for flag, value in (("--study", request.study), ("--prefix", request.prefix)):
-        if not STUDY_NAME.fullmatch(value):
-            raise UsageError(f"{flag} {value!r:.100}: a name is 1 to 80 letters, digits, _ or -")
-    if request.timeout < 1:
-        raise UsageError(f"--timeout {request.timeout}: write a number of seconds")
-    alphas = [part.strip() for part in request.alphas.split(",")]
-    if len({_percent(alpha) for alpha in alphas}) < len(alphas):
-        raise UsageError(f"--alphas {request.alphas!r:.100}: names a share twice")
-    return alphas
-
-
-def _percent(alpha: str) -> int:
-    try:
-        percent = Decimal(alpha) * 100
-    except InvalidOperation:
-        percent = Decimal(0)
-    if not (percent.is_finite() and 1 <= percent <= 99 and percent == int(percent)):
-        raise UsageError(f"--alphas {alpha!r:.40}: write shares from 0.01 to 0.99 in whole hundredths")
-    return int(percent)
-
-
-def blend_order(request: BlendRequest, alphas: list[str], provenance: Provenance) -> Wanted:
-    """The request as a unit of the ledger."""
-    order = Order(
-        kind="blend",
-        name=f"{request.study}/{request.prefix}",
-        function=BLEND_FUNCTION,
-        payload={"sources": provenance.sources, "git_commit": provenance.commit, "sft": request.sft,
-                 "toward": request.toward, "base": request.base, "revision": request.revision, "alphas": alphas,
-                 "prefix": request.prefix, "study": request.study, "blend_head": request.blend_head},
-        timeout=request.timeout,
-        attempt_usd=round_up(cpu_bound(INTERPOLATION, request.timeout)),
-        remote=request.study,
-        local=f"runs/{request.study}",
-        session=provenance.session,
-    )  # fmt: skip
-    return blend_id(request.study, request.prefix), order
 
 
 async def _check_targets_are_free(place: Place, request: BlendRequest, alphas: list[str]) -> None:

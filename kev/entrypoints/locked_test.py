@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kev.budget import compute_bound, parse_gpu
-from kev.entrypoints.admission import STUDY_NAME, open_inside
+from kev.entrypoints.admission import open_inside
 from kev.entrypoints.by_hand import open_gate, provenance_of
 from kev.entrypoints.place import RUNS_VOLUME, Place
 from kev.entrypoints.reads import launch_again, reserve_reads, wait_for_read
@@ -15,6 +15,7 @@ from kev.records.base import read_record
 from kev.records.ledger import Order
 from kev.records.locked import LockedSummary
 from kev.records.result import Result
+from kev.records.spec import STUDY_NAME
 from kev.rounds.deployed import check_deployed
 from kev.rounds.once import ReadKey, checkpoint_of, other_locked_reads, other_reads
 from kev.rounds.trial_orders import Provenance, Wanted, round_up

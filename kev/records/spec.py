@@ -4,6 +4,7 @@ The fields of these classes are also the list of keys a spec may have: validatio
 All paths in a spec are relative to the root of the checkout. Templates accept {round}, {arm}, {size} and {tag}.
 """
 
+import re
 from typing import Annotated, Any, TypeGuard
 
 from pydantic import Discriminator, Field, PlainValidator, Tag
@@ -16,6 +17,9 @@ DEFAULT_ARM_READS = "runs/r{round}-{arm}-{tag}"
 """Where an arm's reads lie unless the spec or the arm says otherwise."""
 
 DEFAULT_GPU = "H100"
+DEFAULT_ALPHAS = "0.85,0.70,0.50"
+STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+"""Of a study, and of whatever else names a directory of the runs volume."""
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:
@@ -255,22 +259,27 @@ class Recovery(Note):
     rule: str | None = None
 
 
-class Blend(Note):
-    """A checkpoint interpolated from two."""
+class Blend(SpecRecord):
+    """Checkpoints mixed from two, `/runs/<study>/<prefix>-w<alpha in hundredths>/checkpoint`: arms of the round."""
 
-    sft: str | None = None
-    toward: str | None = None
-    alphas: str | None = None
-    prefix: str | None = None
-    study: str | None = None
-    base: str | None = None
-    revision: str | None = None
-    blend_head: bool | None = None
-    timeout: int | None = None
+    sft: str
+    """The checkpoint, `/runs/...`, of which the alphas are shares."""
+    toward: str = ""
+    """The other one, `/runs/...` or `owner/name@revision`; without it the base of `sft`."""
+    alphas: str = DEFAULT_ALPHAS
+    """Shares in whole hundredths, separated by commas."""
+    prefix: str
+    study: str
+    base: str = ""
+    revision: str = ""
+    """Of `base`; both only where nothing is named `toward`."""
+    blend_head: bool = False
+    timeout: int = 10_800
+    """Seconds."""
 
 
 class Construction(Note):
-    """How checkpoints that no study trains are made."""
+    """How checkpoints that no study trains are made. The watcher has them made."""
 
     blend: Blend | None = None
 

@@ -2,11 +2,14 @@
 
 import argparse
 import json
+from pathlib import Path
 
 from kev import files
-from kev.compute.protocol import PullReport
+from kev.compute.protocol import Entry, PullReport
 from kev.errors import NotFound
 from kev.ledger.units import Unit
+from kev.records.ledger import Order
+from kev.rounds.blend_orders import parts_of
 from kev.rounds.engine import RUNS_VOLUME, Engine, add_session_arguments, run_engine
 from kev.rounds.specs import LoadedSpec
 
@@ -14,12 +17,32 @@ from kev.rounds.specs import LoadedSpec
 async def pull_unit(engine: Engine, unit: Unit, *, weights: bool = False) -> PullReport:
     """Fetch what `unit` wrote to where it belongs; repeating it fetches only what is missing.
 
-    Raises LockHeld if the name is being pulled, or a RemoteError.
+    Raises LockHeld if the name is being pulled, NotFound if it wrote nothing, or a RemoteError.
     """
+    done, missing = PullReport(), []
     with files.locked(engine.runs / f".pull-{unit.order.name.replace('/', '-')}.lock"):
-        return await engine.compute.pull(
-            RUNS_VOLUME, f"/{unit.order.remote}", engine.root / unit.order.local, weights=weights
-        )
+        parts = parts_of(unit.order)
+        for remote, local in parts:
+            try:
+                done += await engine.compute.pull(RUNS_VOLUME, f"/{remote}", engine.root / local, weights=weights)
+            except NotFound as error:
+                missing.append(error)
+        if len(missing) == len(parts):
+            raise missing[0]
+    return done
+
+
+async def list_parts(engine: Engine, order: Order) -> list[Entry]:
+    """Everything that a unit has on the volume. Raises a RemoteError."""
+    found = []
+    for remote, _ in parts_of(order):
+        found += await engine.compute.listdir(RUNS_VOLUME, f"/{remote}", recursive=True)
+    return found
+
+
+def names_at_home(root: Path, order: Order) -> frozenset[str]:
+    """The files that are here in every directory that a unit writes."""
+    return frozenset.intersection(*(frozenset(files.list_names(root / local)) for _, local in parts_of(order)))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +63,7 @@ def pull_command(arguments: argparse.Namespace) -> int:
         out = {}
         for unit in units:
             if arguments.dry_run:
-                entries = await engine.compute.listdir(RUNS_VOLUME, f"/{unit.order.remote}", recursive=True)
+                entries = await list_parts(engine, unit.order)
                 out[unit.id] = {"files": len(entries), "bytes": sum(entry.size for entry in entries)}
             else:
                 done = await pull_unit(engine, unit, weights=arguments.weights)

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from kev import budget, files
 from kev.compute.jobs import BENCH_ROOT, Job, read_timeout
 from kev.errors import Refused
-from kev.ledger.units import read_id
+from kev.ledger.units import Units, read_id
 from kev.records.ledger import Order
 from kev.records.spec import DEFAULT_GPU, Read, RoundSpec, Stage, size_of
 from kev.rounds.checks.reads import read_split
@@ -14,6 +14,7 @@ from kev.rounds.once import checkpoint_of, planned_key
 from kev.rounds.sides import TRANSFER, Side, candidate_side, parent_side
 from kev.rounds.trial_orders import Provenance, Wanted, round_up
 
+RETRIES = 1
 LOCKED_TIMEOUT = 3600
 VOLUME = "/runs/"
 LOCKED_TRANSFER = "evals/v4/transfer-v4"
@@ -130,12 +131,31 @@ def _once(read: Read, run: str) -> str | None:
 def retry_of(order: Order, number: int) -> Order:
     """The same read under a new name: what failed stays where it is, and the rows come to the registered place.
 
-    Raises Refused for what may be read a single time.
+    A blend has one place, in which only what is whole stays. Raises Refused for what may be read a single time.
     """
     if order.once is not None:
         raise Refused(f"{order.name}: a test is read once, and a read that failed may have been one")
     name = f"{order.name}-retry{number}"
+    if order.kind == "blend":
+        return order.model_copy(update={"name": name})
     payload = {**order.payload, "name": name}
     return order.model_copy(
         update={"name": name, "payload": payload, "remote": f"{PurePosixPath(order.remote).parent}/{name}"}
     )
+
+
+def next_try(units: Units, unit_id: str, order: Order) -> Wanted | None:
+    """A read or a blend that was never wanted, or is wanted and not begun, or the one retry of one that failed."""
+    unit = units.by_id.get(unit_id)
+    if unit is None or (not unit.counted and not unit.settled):
+        return unit_id, order
+    if not unit.settled or unit.outcome in ("done", "cancelled", "blocked") or order.once is not None:
+        return None
+    again = units.by_id.get(retry_id(unit_id))
+    if again is None or (not again.counted and not again.settled):
+        return retry_id(unit_id), retry_of(order, RETRIES)
+    return None
+
+
+def retry_id(unit_id: str) -> str:
+    return f"{unit_id}/retry{RETRIES}"

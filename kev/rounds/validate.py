@@ -12,6 +12,7 @@ from kev.errors import KevError
 from kev.records.spec import RoundSpec
 from kev.rounds.checkout import Checkout
 from kev.rounds.checks.arms import check_arms
+from kev.rounds.checks.construction import check_construction
 from kev.rounds.checks.criteria import check_criteria
 from kev.rounds.checks.ids import check_drop_ids
 from kev.rounds.checks.panels import check_panels
@@ -32,6 +33,7 @@ CHECKS = (
     check_studies,
     check_reads,
     check_arms,
+    check_construction,
     check_panels,
     check_criteria,
     check_pools,

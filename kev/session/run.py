@@ -21,6 +21,7 @@ from kev.errors import LockHeld, NotFound, Refused
 from kev.gate import Gate
 from kev.records.autoresearch import SessionRound
 from kev.records.readout import read_readout
+from kev.rounds.blend_orders import registered_orders
 from kev.rounds.engine import STAGGER_S, Engine
 from kev.rounds.launch import check_launchable, launch
 from kev.rounds.places import readout_path
@@ -154,11 +155,12 @@ def gate_spent(gate: Gate) -> Decimal:
 
 
 def wanted_of(engine: Engine, loaded: LoadedSpec) -> list[Wanted]:
-    """Everything that a round costs until its read-out: its trials, and the reads of its arms whose rows are not here.
+    """Everything that a round costs until its read-out: its trials, its blend, and the reads that are not here yet.
 
     Raises what building its orders raises.
     """
     wanted = dict(trial_orders(loaded.spec, loaded.root, engine.provenance))
+    wanted |= registered_orders(loaded.spec, engine.provenance)
     for arm in loaded.spec.arms:
         for unit_id, order in arm_reads(loaded.spec, loaded.root, arm, engine.provenance):
             if not has_landed(loaded.root, order.local):

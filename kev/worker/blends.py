@@ -20,8 +20,8 @@ RECORD = "interpolation.json"
 def run_interpolation(order: BlendOrder, container: Container, show: Callable[[str], None]) -> dict[str, Any]:
     """Mix one checkpoint for each alpha of `order`, and commit each as it is complete.
 
-    Returns {name, made}. One that a killed container left incomplete is made anew. Raises Refused for a target that is
-    there, for weights that cannot be mixed, and for other sources than the launcher's.
+    Returns {study, name, made}. One that a killed container left incomplete is made anew. Raises Refused for a target
+    that is there, for weights that cannot be mixed, and for other sources than the launcher's.
     """
     check_sources(order, container)
     container.runs.reload()
@@ -40,7 +40,7 @@ def run_interpolation(order: BlendOrder, container: Container, show: Callable[[s
         _make(order, alpha, sft, other, target)
         container.runs.commit()
         show(f"saved /runs/{blend_directory(order.study, order.prefix, alpha)}/checkpoint")
-    return {"name": order.prefix, "made": [target.name for target in targets.values()]}
+    return {"study": order.study, "name": order.prefix, "made": [target.name for target in targets.values()]}
 
 
 def _other(order: BlendOrder, container: Container, show: Callable[[str], None]) -> Path:

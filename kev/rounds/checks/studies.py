@@ -1,7 +1,6 @@
 """Studies: their plan, suites, card, time and money."""
 
 import posixpath
-import re
 from typing import Any
 
 from kev import budget
@@ -9,15 +8,13 @@ from kev.document import JsonPath
 from kev.errors import DamagedFile, NotFound, Refused
 from kev.procedure.corpora import check_corpus
 from kev.records.plan import is_full_weight, plan_problems
-from kev.records.spec import Study
+from kev.records.spec import STUDY_NAME, Study
 from kev.rounds.checks.arms import TRIAL
 from kev.rounds.checks.reads import check_suite_path, is_inside
 from kev.rounds.subject import Subject
 
 FIRST_RESUME_POINT = 3600
 """Seconds after which a full-weight run first writes a resume point by the clock."""
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
 
 def check_studies(subject: Subject) -> None:
@@ -29,7 +26,7 @@ def check_studies(subject: Subject) -> None:
         # The text, not the record: a card that is null or a number has no record, and still must be named.
         if isinstance(study, dict) and "gpu" in study:
             _check_gpu(subject, study["gpu"], ("studies", name, "gpu"), f"study {name}: ")
-        if not _NAME.fullmatch(name):
+        if not STUDY_NAME.fullmatch(name):
             message = "a study is named with 1 to 80 letters, digits, _ or -, and begins with a letter or digit"
             subject.problems.add("bad-name", ("studies", name), message)
     for name, readable in subject.spec.studies.items():

@@ -4,20 +4,19 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from kev import files
-from kev.compute.errors import RemoteError
-from kev.errors import DamagedFile, LockHeld, Refused
-from kev.ledger.units import Unit, Units
-from kev.records.ledger import Order
+from kev.errors import Refused
+from kev.ledger.units import Unit
 from kev.rounds.engine import RUNS_VOLUME, Engine
 from kev.rounds.once import checkpoint_of
-from kev.rounds.read_orders import VOLUME, arm_reads, has_landed, retry_of
+from kev.rounds.read_orders import VOLUME, arm_reads, has_landed, next_try, retry_id
 from kev.rounds.specs import LoadedSpec
 from kev.rounds.trial_orders import Wanted
 
 if TYPE_CHECKING:
     from kev.rounds.watching.passes import Watch
 
-RETRIES = 1
+SNAPSHOTS, COMPLETE = "snapshots", "snapshot.json"
+"""A snapshot is whole once it has this file, which is written last."""
 
 
 class Arms:
@@ -38,25 +37,13 @@ class Arms:
             wanted = self.missing(arm)
             if not wanted:
                 continue
-            try:
-                if not await self._is_ready(arm):
+            with watch.hindrances(arm):
+                if not await self._is_ready(arm, watch):
                     continue
                 await self._engine.gate.reserve(f"round {self._loaded.spec.round}, reads of {arm}", wanted)
                 for unit_id, _ in wanted:
                     await watch.start(unit_id)
-            except RemoteError as error:
-                watch.waits[arm] = str(error)
-            except (Refused, LockHeld, DamagedFile) as error:
-                if isinstance(error, DamagedFile):
-                    if error.path == self._engine.ledger.path:
-                        raise
-                    watch.report_damage(error)
-                watch.show_wait(arm, str(error))
-                if not isinstance(error, LockHeld):
-                    watch.is_blocked(arm, str(error))
-            else:
-                watch.waits.pop(arm, None)
-                watch.blocked.pop(arm, None)
+                watch.show_wait(arm, "")
 
     def hold(self, watch: "Watch", reason: str) -> None:
         """The engine itself has paused the session: arms that could be read are refused for as long as it lasts."""
@@ -79,29 +66,43 @@ class Arms:
         """Whether nothing more is to be done for an arm: read, or not to be read any more."""
         if arm in watch.blocked and watch.is_blocked(arm, ""):
             return True
-        trial = self._loaded.spec.arms[arm].trial
+        trial, run = self._loaded.spec.arms[arm].trial, self._run_of(arm)
         if trial is not None and not self._has_result(trial):
             unit = self._trial_unit(trial)
             return unit is not None and unit.settled
+        if watch.blends.makes(run) and not watch.blends.is_made(run) and watch.blends.is_over(watch):
+            return True
         units = self._engine.ledger.read()
         return not self.missing(arm) and not any(
             each is not None and not each.settled
             for unit_id, order in self._reads[arm]
-            for each in (units.by_id.get(unit_id), units.by_id.get(_retry_id(unit_id)))
+            for each in (units.by_id.get(unit_id), units.by_id.get(retry_id(unit_id)))
             if not has_landed(self._loaded.root, order.local)
         )
 
-    async def _is_ready(self, arm: str) -> bool:
-        spec = self._loaded.spec.arms[arm]
+    async def _is_ready(self, arm: str, watch: "Watch") -> bool:
+        """Whether its checkpoint is there, whole. Raises Refused where nothing of this round is about to make it."""
+        spec, run = self._loaded.spec.arms[arm], self._run_of(arm)
         if spec.trial is not None and spec.checkpoint is None:
             return self._has_result(spec.trial)
-        run = checkpoint_of(spec.trial, spec.checkpoint) or ""
+        if watch.blends.makes(run):
+            return watch.blends.is_made(run)
         if not run.startswith(VOLUME) or run in self._there:
             return True  # of another repository, or seen before
-        if await self._engine.compute.listdir(RUNS_VOLUME, "/" + run.removeprefix(VOLUME)):
+        entries = await self._engine.compute.listdir(RUNS_VOLUME, "/" + run.removeprefix(VOLUME))
+        names = {PurePosixPath(entry.path).name for entry in entries}
+        if names and (SNAPSHOTS not in PurePosixPath(run).parts or COMPLETE in names):
             self._there.add(run)
             return True
+        trial = self._trial_unit("/".join(PurePosixPath(run).parts[1:4]))
+        if trial is not None and not trial.settled:
+            watch.show_wait(arm, f"waits for {run}")
+            return False
         raise Refused(f"{run} is not on the volume yet")
+
+    def _run_of(self, arm: str) -> str:
+        spec = self._loaded.spec.arms[arm]
+        return checkpoint_of(spec.trial, spec.checkpoint) or ""
 
     def _has_result(self, trial: str) -> bool:
         return "result.json" in files.list_names(self._loaded.root / trial)
@@ -112,20 +113,3 @@ class Arms:
             self._seen, self._count = units, len(units)
             self._trials = {unit.order.local: unit for unit in units.values() if unit.order.kind == "trial"}
         return self._trials.get(PurePosixPath(trial).as_posix())
-
-
-def next_try(units: Units, unit_id: str, order: Order) -> Wanted | None:
-    """A read that was never wanted, or is wanted and not begun, or the one retry of one that failed."""
-    unit = units.by_id.get(unit_id)
-    if unit is None or (not unit.counted and not unit.settled):
-        return unit_id, order
-    if not unit.settled or unit.outcome in ("done", "cancelled", "blocked") or order.once is not None:
-        return None
-    again = units.by_id.get(_retry_id(unit_id))
-    if again is None or (not again.counted and not again.settled):
-        return _retry_id(unit_id), retry_of(order, RETRIES)
-    return None
-
-
-def _retry_id(unit_id: str) -> str:
-    return f"{unit_id}/retry{RETRIES}"

@@ -103,7 +103,7 @@ async def settle_unanswered(watch: "Watch", unit: Unit, attempt: Attempt) -> Non
             return
     unknown = await unknown_calls(engine, unit.order.function, attempt.at, engine.ledger.read())
     answers = {}
-    for row in unknown or () if unit.order.kind in ("read", "locked") else ():
+    for row in unknown or () if unit.order.kind in ("read", "locked", "blend") else ():
         if row.phase is Phase.SUCCEEDED:
             try:
                 answers[row.id] = (await engine.compute.poll(CallRef(row.id))).result

@@ -3,13 +3,14 @@
 Everything that decides is on disk before it is acted on, so a watcher that dies anywhere is continued by the next.
 """
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from kev import control, files
+from kev import control
 from kev.compute.errors import RemoteError, Throttled
 from kev.compute.lease_watch import LeaseWatch
-from kev.errors import DamagedFile, KevError, NotFound, Refused
+from kev.errors import DamagedFile, KevError, LockHeld, NotFound, Refused
 from kev.gate import AlreadyStarted
 from kev.ledger.book import NotRecorded
 from kev.ledger.units import Attempt, Unit
@@ -17,12 +18,13 @@ from kev.records.control import Control
 from kev.records.event import EventSeverity
 from kev.records.ledger import LedgerEvent
 from kev.rounds.engine import Engine
-from kev.rounds.pull import pull_unit
+from kev.rounds.pull import names_at_home, pull_unit
 from kev.rounds.resume import continue_trial, look_at_lease
 from kev.rounds.specs import LoadedSpec
 from kev.rounds.watching import decide
 from kev.rounds.watching.arms import Arms
 from kev.rounds.watching.asking import Silence, poll, project, settle_unanswered, sweep
+from kev.rounds.watching.blends import Blends
 from kev.rounds.watching.follow import Follower
 
 UNSTARTED_S = 900.0
@@ -62,6 +64,7 @@ class Watch:
     """Whether the engine had paused the session on the last pass."""
 
     def __post_init__(self) -> None:
+        self.blends = Blends(self.engine, self.loaded)
         self.arms = Arms(self.engine, self.loaded)
         self.follower = Follower(self.engine)
 
@@ -71,7 +74,9 @@ class Watch:
         return [
             unit
             for unit in self.engine.ledger.read().by_id.values()
-            if unit.order.round == number or (unit.order.kind == "sources" and unit.order.session == session)
+            if unit.order.round == number
+            or unit.id in self.blends.ids
+            or (unit.order.kind == "sources" and unit.order.session == session)
         ]
 
     async def run(self) -> None:
@@ -94,6 +99,7 @@ class Watch:
             if not unit.settled and unit.live is None:
                 await self._step(unit, mode)
         if mode.mode == "running":
+            await self.blends.launch(self)
             await self.arms.launch(self)
         elif mode.by_engine:
             self.arms.hold(self, mode.reason)
@@ -104,7 +110,7 @@ class Watch:
         """Take one unit as far as it goes now."""
         pulled, lease = False, None
         for _ in range(MAX_STEPS):
-            home = frozenset(files.list_names(self.engine.root / unit.order.local))
+            home = names_at_home(self.engine.root, unit.order)
             action = decide.next_step(unit, home=home, pulled=pulled, lease=lease)
             try:
                 match action:
@@ -181,6 +187,24 @@ class Watch:
             return
         if self.is_blocked(unit.id, str(error)) and unit.live is None:
             self.settle(unit, "blocked", str(error))
+
+    @contextmanager
+    def hindrances(self, name: str) -> Iterator[None]:
+        """What hinders the start of an arm's reads, or of a blend, is shown, and counted where it is a refusal."""
+        try:
+            yield
+        except RemoteError as error:
+            self.waits[name] = str(error)
+        except (Refused, LockHeld, DamagedFile) as error:
+            if isinstance(error, DamagedFile):
+                if error.path == self.engine.ledger.path:
+                    raise
+                self.report_damage(error)
+            self.show_wait(name, str(error))
+            if not isinstance(error, LockHeld):
+                self.is_blocked(name, str(error))
+        else:
+            self.blocked.pop(name, None)
 
     def is_blocked(self, name: str, reason: str) -> bool:
         """Whether `name` has been refused for so long that it is skipped. A person's pause is no refusal."""

@@ -11,6 +11,7 @@ from typing import Any
 from kev.compute.protocol import CallSummary
 from kev.ledger.units import Attempt, Unit
 from kev.records.lease import Lease
+from kev.records.ledger import Order
 
 ABSENT_S = 900.0
 """A call that was accepted is in the provider's list by then, and a container that runs has taken its lease.
@@ -53,9 +54,8 @@ def settle_pending(
     if lease is not None and lease.nonce == attempt.nonce and lease.call_id:
         return Adopt(lease.call_id, "its lease has the nonce")
     for call, answer in answers.items():
-        name = unit.order.payload.get("name")
-        if name is not None and isinstance(answer, dict) and answer.get("name") == name:
-            return Adopt(call, "its answer names the read")
+        if isinstance(answer, dict) and _names(answer, unit.order):
+            return Adopt(call, f"its answer names the {unit.order.kind}")
     if unknown is None:
         return Undecided("the provider does not list its calls now")
     if silent_s < ABSENT_S:
@@ -64,3 +64,11 @@ def settle_pending(
     if active:
         return Undecided(f"{', '.join(active[:3])} may be it; waits for its lease or its end")
     return Abandon(f"after {silent_s:.0f} s nothing of it is alive at the provider")
+
+
+def _names(answer: Mapping[str, Any], order: Order) -> bool:
+    """Whether the answer of a call says that it is about what `order` wants."""
+    payload = order.payload
+    if order.kind == "blend":
+        return (answer.get("study"), answer.get("name")) == (payload["study"], payload["prefix"])
+    return payload.get("name") is not None and answer.get("name") == payload["name"]

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from kev.compute.protocol import CallState, Entry, EntryKind, Phase
-from kev.entrypoints.interpolation import BlendRequest, check_blend, run_interpolation
+from kev.entrypoints.interpolation import run_interpolation
 from kev.entrypoints.mirror import LARGE, MirrorRequest, checkpoints_in, run_mirror
 from kev.errors import NotFound, Refused, UsageError
+from kev.rounds.blend_orders import BlendRequest, check_blend
 
 from .conftest import NOW, Desk
 
@@ -21,7 +22,7 @@ BLEND = BlendRequest(SFT, "27b-a", "0.85,0.70,0.50", "org/base", "f" * 40, "r20-
     [
         ({"sft": "n/00-trial-0"}, "under /runs/"),
         ({"toward": "org/other"}, "owner/name@revision"),
-        ({"blend_head": True}, "needs --toward"),
+        ({"blend_head": True}, "--blend-head needs a checkpoint .toward."),
         ({"prefix": "../up"}, "--prefix"),
         ({"study": ""}, "--study"),
         ({"alphas": "1.0"}, "whole hundredths"),

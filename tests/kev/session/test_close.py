@@ -56,8 +56,7 @@ async def test_closed_by_force_it_says_why_starts_nothing_more_and_names_what_is
 
 async def test_a_round_that_was_seen_through_closes_with_its_summary_and_its_row(round_lab: RoundLab) -> None:
     round_lab.compute.plan = lambda *_: Plan(seconds=600)
-    for name in ("r201-blend/2b-w50",):
-        round_lab.compute.volume[f"{name}/checkpoint/head.pt"] = b"x"
+    round_lab.compute.volume["r201-blend/2b-w50/interpolation.json"] = b"x"
     await launch(round_lab.engine(), round_lab.loaded, stagger_s=0)
     await watch(round_lab.engine(), round_lab.loaded, lambda _: True, interval_s=600, stagger_s=0)
     round_lab.clock.time += 7200

@@ -4,7 +4,7 @@ import argparse
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ from kev.control import set_control
 from kev.errors import Refused, UsageError
 from kev.rounds.engine import Engine
 from kev.rounds.specs import LoadedSpec
+from kev.rounds.trial_orders import MICRO
 from kev.session import read_session, update_state
 from kev.session.run import Outcome, Rounds, wanted_of
 from kev.session.unattended import choose_session
 
-BLEND = "r201-blend/2b-w50/checkpoint/model.safetensors"
+BLEND = "r201-blend/2b-w50/interpolation.json"
 
 
 def rounds_of(lab: RoundLab, *, chosen: str | None = "2b-full") -> Rounds:
@@ -85,13 +86,14 @@ async def test_the_trials_and_the_reads_of_a_round_together_must_stay_below_the_
     trials = sum((order.attempt_usd * order.attempts for _, order in wanted if order.kind == "trial"), Decimal(0))
     bound = sum((order.attempt_usd * order.attempts for _, order in wanted), Decimal(0))
     assert trials < bound
+    enough = bound / Decimal("0.9")
     # A tenth is kept back: the trials alone would be admitted, and the round as a whole is not.
-    below = RoundLab.copy_of(prepared_round, tmp_path / "below", str(bound / Decimal("0.9")))
+    below = RoundLab.copy_of(prepared_round, tmp_path / "below", str(enough.quantize(MICRO, ROUND_DOWN)))
     outcome = await run(below)
     assert outcome.stopped is not None and "is not below the headroom" in outcome.stopped
     assert below.compute.spawned == [] and lines_of(below) == [] and outcome.done == []
     assert any(line.startswith("round 201: simulated bound $") for line in below.said)
-    above = RoundLab.copy_of(prepared_round, tmp_path / "above", str(bound / Decimal("0.9") + Decimal("0.1")))
+    above = RoundLab.copy_of(prepared_round, tmp_path / "above", str(enough + Decimal("0.1")))
     assert (await run(above)).done == [201]
 
 

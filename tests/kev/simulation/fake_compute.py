@@ -25,6 +25,7 @@ from kev.compute.protocol import (
     PullReport,
 )
 from kev.errors import NotFound
+from kev.worker.orders import blend_directory
 
 EPOCH = datetime(2026, 11, 30, 20, 0, tzinfo=UTC)
 
@@ -220,6 +221,8 @@ class FakeCompute:
     def _answer(call: Call) -> dict[str, Any]:
         if "index" in call.payload:
             return {"label": f"trial-{call.payload['index']}", "objective": 0.5}
+        if "prefix" in call.payload:
+            return {"study": call.payload["study"], "name": call.payload["prefix"], "made": []}
         return {"name": call.payload.get("name"), "acc": 0.5}
 
     async def cancel(self, ref: CallRef, *, hard: bool = False) -> None:
@@ -343,6 +346,10 @@ class FakeCompute:
                 )
             elif call.function == "run_bench" and not failed:
                 found[f"bench/{call.payload['name']}/rows.json"] = b"[]\n"
+            elif call.function == "run_interpolate" and not failed:
+                for alpha in call.payload["alphas"]:
+                    place = blend_directory(call.payload["study"], call.payload["prefix"], alpha)
+                    found |= {f"{place}/{name}": b"{}\n" for name in ("checkpoint/head.pt", "interpolation.json")}
             elif call.function == "run_locked_test" and not failed:
                 for part in ("decision", "transfer"):
                     found[f"locked/{call.payload['name']}/{part}/rows.json"] = b"[]\n"
@@ -354,4 +361,4 @@ class FakeCompute:
 
 def trial_of(payload: JsonObject) -> str | None:
     """`<study>/<NN>-<label>`, or None for what is no trial."""
-    return f"{payload['study']}/{payload['index']:02d}-trial-{payload['index']}" if "study" in payload else None
+    return f"{payload['study']}/{payload['index']:02d}-trial-{payload['index']}" if "index" in payload else None

@@ -66,6 +66,10 @@ class Invariants:
         _hold(nonce in (None, live.nonce if live else None), f"{call.run_id} began with another attempt's nonce")
         _hold(int(number) == len(unit.counted if unit else ()), f"{call.run_id} began under another number")
         _hold(self.compute.spawned.count(call.run_id) == 1, f"{call.run_id} began twice")
+        if "prefix" in call.payload:
+            made = self.compute.committed()
+            _hold(all(f"{trial}/result.json" in made for trial in ("r7/00-trial-0", "r7-delta/00-trial-0")),
+                  "a blend is made of what is not there")  # fmt: skip
         if unit is not None and unit.order.once == TEST:
             readers = {each.run_id for each in self.compute.calls.values()
                        if each.payload.get("suite") == "TEST" and not each.duplicate}  # fmt: skip
@@ -121,9 +125,9 @@ class Invariants:
                 continue
             admitted += call.worst
             if "study" in call.payload:
-                trials.append((call.payload["study"], call.payload["index"]))
+                trials.append((call.payload["study"], call.payload.get("index", call.payload.get("prefix"))))
         _hold(admitted < float(self.ceiling), f"${admitted:.4f} is admitted, out of ${self.ceiling}")
-        _hold(len(trials) == len(set(trials)), f"two live attempts of one trial: {trials}")
+        _hold(len(trials) == len(set(trials)), f"two live attempts of one trial or blend: {trials}")
 
     def _count_promised(self) -> None:
         self.promised = 0.0

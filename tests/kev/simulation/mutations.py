@@ -16,8 +16,8 @@ from kev.compute.errors import RemoteError
 from kev.errors import DamagedFile
 from kev.ledger import book, units, views
 from kev.records.base import write_record
-from kev.rounds import cancel, resume
-from kev.rounds.watching import asking, decide, pending, sweep
+from kev.rounds import cancel, read_orders, resume
+from kev.rounds.watching import asking, blends, decide, pending, sweep
 from kev.rounds.watching.passes import Watch
 
 Patch = pytest.MonkeyPatch
@@ -286,6 +286,28 @@ def resume_without_the_gate(patch: Patch) -> None:
     patch.setattr(gate.Gate, "_startable", lambda _self, known, unit_id: known.by_id[unit_id])
 
 
+def mix_while_it_is_mixed(patch: Patch) -> None:
+    """The retry of a blend does not wait for the end of the first try."""
+    real = blends.next_try
+
+    def next_try(known: units.Units, unit_id: str, order: Any) -> Any:
+        again = read_orders.retry_id(unit_id)
+        if unit_id in known.by_id and known.by_id[unit_id].counted and again not in known.by_id:
+            return again, read_orders.retry_of(order, 1)
+        return real(known, unit_id, order)
+
+    patch.setattr(blends, "next_try", next_try)
+
+
+def mix_what_is_not_there_yet(patch: Patch) -> None:
+    """A blend is made as soon as the round is launched."""
+
+    async def is_ready(*_: Any) -> bool:
+        return True
+
+    patch.setattr(blends.Blends, "_is_ready", is_ready)
+
+
 @contextmanager
 def built_in(mutation: Mutation, patch: Patch) -> Iterator[None]:
     """The engine with one fault."""
@@ -302,7 +324,7 @@ MUTATIONS: list[Mutation] = [
     start_what_runs, allow_any_number_of_attempts, read_a_test_again, settle_what_was_only_asked_to_stop,
     ignore_a_pause, keep_a_torn_line, leave_the_call_unwritten, take_success_for_a_result,
     keep_the_newest_reading_only, write_over_damage, overlook_damage, take_an_empty_ledger_for_a_new_one,
-    resume_without_the_gate,
+    resume_without_the_gate, mix_while_it_is_mixed, mix_what_is_not_there_yet,
 ]  # fmt: skip
 RARE: list[Mutation] = [
     adopt_without_the_nonce, trust_an_old_reading, believe_that_what_is_unknown_was_cancelled,

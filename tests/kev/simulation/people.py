@@ -43,7 +43,14 @@ SPEC = RoundSpec.model_validate({
              "2b-b": {"trial": "runs/r7-delta/00-trial-0", "parent": "p"}},
     "rule": {"panels": {"hard": {"reads": ["hard"], "metrics": ["acc"]}}, "criteria": {}},
 })  # fmt: skip
-LOADED = LoadedSpec(ROOT / "r7.json", ROOT, SPEC, Document(ROOT / "r7.json", {}, {}, ()))
+BLENDED = RoundSpec.model_validate(SPEC.model_dump(exclude_unset=True) | {
+    "construction": {"blend": {
+        "sft": "/runs/r7/00-trial-0/checkpoint", "toward": "/runs/r7-delta/00-trial-0/checkpoint", "alphas": "0.5",
+        "prefix": "2b", "study": "r7-blend", "timeout": 3600}},
+    "arms": SPEC.model_dump(exclude_unset=True)["arms"] | {
+        "2b-c": {"checkpoint": "/runs/r7-blend/2b-w50/checkpoint", "parent": "p"}},
+})  # fmt: skip
+"""The same round, with an arm that is mixed of the other two."""
 BOUND = 3 * round_up(budget.compute_bound("H100", 3600, 1, True) / 3) + round_up(budget.compute_bound("H100", 3600, 1))
 """What the round's trials may cost."""
 
@@ -118,6 +125,7 @@ class People:
     """How many more reads someone would like to pay for."""
     reported: set[str]
     """Calls that someone was told of."""
+    spec: RoundSpec = SPEC
     finished: int = 0
     nonces: Iterator[int] = field(default_factory=count)
 
@@ -155,7 +163,8 @@ class People:
         return True
 
     async def watch(self, process: Process) -> bool:
-        return await watch(self.engine(process), LOADED, self.finish, interval_s=INTERVAL_S, stagger_s=10)
+        loaded = LoadedSpec(ROOT / "r7.json", ROOT, self.spec, Document(ROOT / "r7.json", {}, {}, ()))
+        return await watch(self.engine(process), loaded, self.finish, interval_s=INTERVAL_S, stagger_s=10)
 
     def finish(self, _: LoadedSpec) -> bool:
         self.finished += 1

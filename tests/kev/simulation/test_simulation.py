@@ -52,12 +52,14 @@ def test_they_hold_for_many_more_nights(monkeypatch: pytest.MonkeyPatch) -> None
 
 def run_chunk(first: int, patch: pytest.MonkeyPatch) -> None:
     """CHUNK nights. A simulation in which nothing happens proves nothing, so what they came to is looked at too."""
-    restarts, finished, fates = 0, 0, set()
+    restarts, finished, mixed, fates = 0, 0, 0, set()
     for seed in range(first, first + CHUNK):
         world = run(seed, patch)
         restarts += world.restarts
         finished += world.people.finished > 0
+        mixed += any(name.startswith("blend/") for name in world.compute.spawned)
         fates |= {attempt.outcome for attempt in world.attempts}
     assert restarts > CHUNK / 2
     assert finished > CHUNK / 2
+    assert mixed > CHUNK / 20
     assert {"succeeded", "failed", "timed_out", "lost", "abandoned", "cancelled"} <= fates

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from checkouts import changed, good_spec
 from fake_compute import Plan
 from round_lab import RoundLab
-from watched_night import BLEND, DELTA, FULL, Night, times_out
+from watched_night import DELTA, FULL, Night, times_out
 
 from kev import files
 from kev.compute.protocol import Phase
@@ -112,8 +113,8 @@ async def test_a_hard_pause_only_polls_and_says_when_it_is_safe_to_kill(round_la
 
 async def test_what_is_refused_for_half_an_hour_is_skipped_and_nothing_waits_for_a_person(round_lab: RoundLab) -> None:
     night = Night(round_lab)
-    await night.launch()
-    del round_lab.compute.volume[BLEND]
+    spec = changed(good_spec(), "arms", "2b-blend", "checkpoint", to="/runs/elsewhere/2b/checkpoint")
+    await night.launch_changed(changed(spec, "round", to=201))
     assert await night.watch()
     assert night.spawned("read/runs/r201-2b-blend") == []
     assert len(night.spawned("read/")) == 6

@@ -1,5 +1,6 @@
 """A launched round and what its watcher did; the real watch, with a provider that lives in the test."""
 
+import json
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -7,16 +8,17 @@ from typing import Any
 from fake_compute import Plan
 from round_lab import RoundLab
 
-from kev.rounds.launch import launch
+from kev.rounds.launch import launch, launch_orders
 from kev.rounds.specs import LoadedSpec
+from kev.rounds.trial_orders import trial_orders
 from kev.rounds.watching.loop import watch
 
 FULL, DELTA = "trial/r201-full/trial-0", "trial/r201-delta/trial-0"
-BLEND = "r201-blend/2b-w50/checkpoint/model.safetensors"
+BLEND = "r201-blend/2b-w50/interpolation.json"
 
 
 def no_trial_fails(function: str, payload: dict[str, Any]) -> Plan:
-    return Plan(seconds=1800 if "study" in payload else 300)
+    return Plan(seconds=1800 if "index" in payload else 300)
 
 
 class Night:
@@ -30,6 +32,13 @@ class Night:
 
     async def launch(self) -> None:
         await launch(self.lab.engine(), self.lab.loaded, stagger_s=0)
+
+    async def launch_changed(self, spec: dict[str, Any]) -> None:
+        """Launch a spec that is another than the registered one, as `launch` would not."""
+        self.lab.spec_path.write_text(json.dumps(spec))
+        engine, loaded = self.lab.engine(), self.lab.loaded
+        wanted = trial_orders(loaded.spec, loaded.root, engine.provenance)
+        await launch_orders(engine, wanted, f"round {loaded.spec.round}", 0)
 
     def finish(self, _: LoadedSpec) -> bool:
         self.finished += 1

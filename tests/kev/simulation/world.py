@@ -17,7 +17,7 @@ from typing import Any
 from fake_compute import FakeClock, FakeCompute, Plan
 from invariants import Broken, Invariants
 from memory_disk import Killed, MemoryDisk
-from people import BOUND, FULL, HUNGRY, INTERVAL_S, People, Point, Process
+from people import BLENDED, BOUND, FULL, HUNGRY, INTERVAL_S, People, Point, Process
 from places import CONTROL, LEDGER, ROOT, STATE
 
 from kev import budget, files
@@ -65,6 +65,8 @@ class World:
         self.put("plan.json", [FULL])
         self.put("delta.json", [{"base": "lamps/Base"}])
         self.people = People(self.clock, self.compute, self.said, self.stream("people"), hunger, set())
+        if self.stream("blend").random() < 0.3:
+            self.people.spec = BLENDED
         self.authorize(draw)
         self.processes = self.people.hire()
 
@@ -268,7 +270,10 @@ class World:
             if payload.get("suite") == HUNGRY:
                 return Plan(seconds=9000, stop_delay=stop)
             kind = kind if kind > 0.6 else 0.0
-        if "study" in payload:
+        if "prefix" in payload:
+            ending = Phase.FAILED if kind < 0.2 else Phase.LOST if kind < 0.25 else Phase.SUCCEEDED
+            return Plan(seconds=draw.uniform(60, 5000), ending=ending, queue=queue, stop_delay=stop)
+        if "index" in payload:
             if kind < 0.25:
                 payload["ends_lease"] = draw.random() < 0.5
                 return Plan(seconds=9000, queue=queue, stop_delay=stop)
@@ -280,6 +285,8 @@ class World:
 
     @staticmethod
     def hourly(function: str, _payload: dict[str, Any], gpu: str | None, _timeout: float) -> Decimal:
+        if function == "run_interpolate":
+            return budget.hourly_rate_of(budget.INTERPOLATION)
         return budget.hourly_rate(gpu, function == "run_full_trial") if gpu else Decimal(0)
 
     def deliver(self, path: Path, data: bytes) -> None:
@@ -332,7 +339,7 @@ class World:
         skipped = any("is not below the headroom" in line or "nothing new is started" in line for line in self.trace)
         began = self.watch_again(600 if skipped else 60)
         if skipped and began:
-            hold(all(name.startswith("read/") for name in began), f"a second watch began {began}")
+            hold(all(name.startswith(("read/", "blend/")) for name in began), f"a second watch began {began}")
             began = self.watch_again(60)
         hold(not began, f"a watch of a finished round began {began}")
 

@@ -60,7 +60,7 @@ def weights(place: Path) -> dict[str, Any]:
 def test_a_checkpoint_is_drawn_toward_its_base_by_each_share(bench: Bench, base: Path) -> None:
     sft = put_checkpoint(bench, base, "night/00-trial-0", 0.4)
     done = run_interpolation(blend(bench, base, sft), bench.container, bench.lines.append)
-    assert done == {"name": "tiny", "made": ["tiny-w85", "tiny-w50"]}
+    assert done == {"study": "wise", "name": "tiny", "made": ["tiny-w85", "tiny-w50"]}
     before, after = weights(base), weights(bench.runs.path / "night/00-trial-0/checkpoint")
     for name, alpha in (("tiny-w85", 0.85), ("tiny-w50", 0.5)):
         made = bench.runs.committed / "wise" / name
