@@ -1,4 +1,4 @@
-"""What the example agents share: data in the form of trl, the settings of one CPU, and models handed in.
+"""What the example agents share: data in the form of trl, the settings of one CPU, models handed in and recorded.
 
 The agents keep the numbers that they train with; torch is loaded only by those that train.
 """
@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from kev.autorl.client import seconds_left, submit
+from kev.autorl.journal.compose import Order
+from kev.autorl.journal.writing import append_round
+from kev.autorl.workspace import Workspace
+from kev.clock import SystemClock
+from kev.errors import KevError
 
 ON_A_CPU: dict[str, Any] = {
     "save_strategy": "no",
@@ -27,14 +32,14 @@ def output() -> Path:
     return Path(os.environ["WORKSPACE"]) / "output"
 
 
-def load_base(**tokenizer: Any) -> tuple[Any, Any]:
-    """The base model and its tokenizer, on one thread and with every random draw fixed."""
+def load_base(path: Path | None = None, **tokenizer: Any) -> tuple[Any, Any]:
+    """The base model, or the one in `path`, and its tokenizer, on one thread and with every random draw fixed."""
     import torch
     import transformers
 
     torch.set_num_threads(1)  # the grader works on the other core; threads that spin would stop both
     transformers.set_seed(0)
-    base = os.environ["MODEL_PATH"]
+    base = str(path or os.environ["MODEL_PATH"])
     reader = transformers.AutoTokenizer.from_pretrained(base, **tokenizer)
     return transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32), reader
 
@@ -49,16 +54,49 @@ def examples() -> list[dict[str, str]]:
     ]
 
 
-def hand_in(model: Any, tokenizer: Any, name: str, done: str) -> None:
-    """Save the whole model in the output directory `name`, as safetensors, and submit it."""
+def hand_in(
+    model: Any, tokenizer: Any, name: str, *, what: str, why: str, progress: str, source: str
+) -> dict[str, Any]:
+    """Save the whole model in the output directory `name`, as safetensors, submit it, and record the round."""
     model.save_pretrained(output() / name)
     tokenizer.save_pretrained(output() / name)
-    log_score(submit(f"output/{name}"), done)
+    entry = submit(f"output/{name}")
+    record(entry, what=what, why=why, progress=progress, source=source)
+    return entry
 
 
-def log_score(entry: dict[str, Any], done: str) -> None:
-    """Say in the agent's log what an iteration did, and the grader's whole answer to it."""
-    print(f"{done}: {entry}", flush=True)
+def record(entry: dict[str, Any], *, what: str, why: str, source: str, progress: str = "") -> None:
+    """Say in the agent's log and in the journal what a round did, why, and what the grader answered.
+
+    A journal that cannot be written costs no training: the log says why.
+    """
+    print(f"{what}: {entry}", flush=True)
+    order = Order(submission=entry["submission_id"], what=what, why=why, progress=progress, source=source)
+    try:
+        done = append_round(Workspace(Path(os.environ["WORKSPACE"])), order, SystemClock())
+        print(f"journal: Iteration {done.iteration}", flush=True)
+    except (KevError, OSError) as error:
+        print(f"journal: {error}", flush=True)
+
+
+def evidence(entry: dict[str, Any]) -> str:
+    """What a round's reason rests on: the grader's answer to the one before."""
+    number, score = entry["submission_id"], entry.get("score")
+    if score is None:
+        return f"scores.json has no score for submission {number}: {entry.get('error')}"
+    return f"scores.json has {score:g} for submission {number}, where the base has {entry.get('baseline_score')}"
+
+
+def last_entry() -> dict[str, Any]:
+    """The last entry of scores.json."""
+    entries = json.loads((Path(os.environ["WORKSPACE"]) / "scores.json").read_text())
+    return dict(entries[-1])
+
+
+def course(trainer: Any, name: str) -> str:
+    """How a figure that the trainer logs began and ended."""
+    found = [entry[name] for entry in trainer.state.log_history if name in entry]
+    return f"{name} {found[0]:.4g} -> {found[-1]:.4g} over {trainer.state.global_step} steps" if found else ""
 
 
 def has_time_left() -> bool:

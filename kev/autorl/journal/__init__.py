@@ -7,6 +7,8 @@ compose, excerpts
              a round from the files of its run, with the caller's prose
 checking, check_form, check_figures, check_prose, check_lines
              the ten rules, over a journal by whomever it was written
+correcting, corrected_order, corrected_fields
+             a journal put right: every round in order, its figures the machine's, no prose lost
 findings     a breach of them, in words of two languages
 facts, rounds
              what the machine's files say, and which submission a round tells of

@@ -67,7 +67,8 @@ def _best(found: Round, stated: ScoreFacts, line: int) -> Iterator[Finding]:
         holders = [number for number, score in sorted(scored.items()) if any(agrees(score, value) for value in values)]
         machine += f" (iter {holders[0]})" if holders else ""
     if stated.best is None:
-        wrong = bool(values)
+        known = found.machine
+        wrong = bool(values) and (known is None or any(each.is_valid for each in known.covered))
     else:
         right = values is None or any(agrees(stated.best, value) for value in values)
         wrong = not right or not _held_by(stated, [*before, section], found.known)
@@ -102,7 +103,7 @@ def check_times(found: Round) -> Iterator[Finding]:
         earlier is not None
         and is_time(section.time)
         and is_time(earlier.time)
-        and _went_back(earlier.time, section.time)
+        and went_back(earlier.time, section.time)
     ):
         told = f"after {earlier.time} of Iteration {earlier.iteration}"
         yield Finding(0, "time", SUMMARY, section.line, section.time, told)
@@ -116,7 +117,7 @@ def check_times(found: Round) -> Iterator[Finding]:
         yield Finding(0, "exit_code", SUMMARY, section.line_of(STATUS), str(code), told)
 
 
-def _went_back(earlier: str, later: str) -> bool:
+def went_back(earlier: str, later: str) -> bool:
     """Whether local time went back by more than the hour that it repeats in autumn."""
     first, second = (datetime.strptime(text, "%Y-%m-%d %H:%M") for text in (earlier, later))  # noqa: DTZ007
     return second < first - timedelta(hours=1)

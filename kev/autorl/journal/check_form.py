@@ -8,7 +8,7 @@ from kev.autorl.journal.findings import SUMMARY, Finding
 from kev.autorl.journal.section import CODE, LABELS, SCORE, SETTINGS, SNIPPET, STATUS, TYPE, WHY, Journal, Section
 
 MOST_SNIPPET, MOST_KEY_CODE = 40, 5
-_FENCED = re.compile(r"^[ \t]*```[^\n]*\n(.*?)^[ \t]*```[ \t]*$", re.M | re.S)
+FENCED = re.compile(r"^[ \t]*```[^\n]*\n(.*?)^[ \t]*```[ \t]*$", re.M | re.S)
 _SAME = re.compile(r"与\s*Iteration\s*(\d{1,9})\s*相同")
 _RULES = {TYPE: 3, SETTINGS: 3, WHY: 5}
 """Rules that say of a field of their own that it may not be blank."""
@@ -77,12 +77,12 @@ def check_form(section: Section) -> Iterator[Finding]:
 
 def check_code(section: Section) -> Iterator[Finding]:
     """Rule 7: at most one long piece of code, of at most 40 lines; and the few lines beside it are few."""
-    blocks = _FENCED.findall(section.text(SNIPPET))
+    blocks = FENCED.findall(section.text(SNIPPET))
     lines = max([block.count("\n") for block in blocks], default=_lines(section.text(SNIPPET)) - 1)
     if len(blocks) > 1 or lines > MOST_SNIPPET:
         said = f"{len(blocks)} blocks, {lines} lines"
         yield Finding(7, "snippet", SUMMARY, section.line_of(SNIPPET), said, f"1 block, {MOST_SNIPPET} lines")
-    blocks = _FENCED.findall(section.text(CODE))
+    blocks = FENCED.findall(section.text(CODE))
     few = sum(map(_lines, blocks)) if blocks else _lines(section.text(CODE))
     if few > MOST_KEY_CODE:
         yield Finding(7, "key_code", SUMMARY, section.line_of(CODE), f"{few} lines", f"{MOST_KEY_CODE} lines")

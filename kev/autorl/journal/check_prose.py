@@ -16,13 +16,13 @@ from kev.autorl.scores import Scores
 CITES = re.compile(r"scores\.json|run\.log|agent\.log")
 _COUNTS = {"submissions", "errors", "not_finite", "score_trajectory", "best_score"}
 METRICS = tuple(name for name in Metrics.model_fields if name not in _COUNTS)
-_METRIC = re.compile(
+METRIC = re.compile(
     rf"(?P<name>{'|'.join(METRICS)})\s*(?P<mark>[=＝:：]?)\s*(?P<figure>[+-]?\d+(?:\.\d+)?)?(?P<unit>\s*%)?"
 )
 _TYPED = re.compile(r"failure_type\s*[=＝:：]?\s*`?(\w+)")
 _NAMED = re.compile("|".join(name for name in FAILURE_TYPES if name != "unknown"))
-_CAUSE = re.compile(r"\b\w+\.log\b|scores\.json|[A-Z]\w*(?:Error|Exception)\b|Traceback|\bOOM\b|\bnan\b", re.I)
-_NEW = re.compile(r"新增|new evidence|new attempt|nothing new|tried", re.I)
+CAUSE = re.compile(r"\b\w+\.log\b|scores\.json|[A-Z]\w*(?:Error|Exception)\b|Traceback|\bOOM\b|\bnan\b", re.I)
+NEW = re.compile(r"新增|new evidence|new attempt|nothing new|tried", re.I)
 
 
 def failure_type_in(section: Section) -> str | None:
@@ -41,7 +41,7 @@ def check_training(found: Round) -> Iterator[Finding]:
     stated, line = section.train_type, section.line_of(TYPE)
     if stated and stated not in TYPES:
         yield Finding(3, "type", SUMMARY, line, stated, " / ".join(TYPES))
-    if not _is_of_now(found):
+    if not is_of_now(found):
         return
     machine = training_of(section, found.before, facts)
     if stated == UNKNOWN == facts.training().kind:
@@ -80,15 +80,15 @@ def check_failure(found: Round) -> Iterator[Finding]:
     stated, line = failure_type_in(section), section.line_of(PROGRESS)
     if stated is not None and stated not in FAILURE_TYPES:
         yield Finding(4, "failure_type", SUMMARY, line, stated, " / ".join(FAILURE_TYPES))
-    machine = _machine_type(found)
+    machine = machine_type(found)
     if section.status == "failure":
         if stated is None:
             yield Finding(4, "no_failure_type", SUMMARY, line, "", machine[0] if machine else "failure_type=unknown")
-        if not _CAUSE.search(section.text(PROGRESS)):
+        if not CAUSE.search(section.text(PROGRESS)):
             yield Finding(4, "no_cause", SUMMARY, line, "", machine[1] if machine else "agent.log / run.log")
         before = found.before[-1] if found.place else None
         repeated = before is not None and before.status == "failure" and failure_type_in(before) == stated
-        if repeated and stated is not None and not _NEW.search(section.text(PROGRESS)):
+        if repeated and stated is not None and not NEW.search(section.text(PROGRESS)):
             yield Finding(8, "repeat", SUMMARY, line, stated, "新增证据 / 新增尝试 / 无新增")
     if machine is not None and stated in FAILURE_TYPES and stated != machine[0]:
         yield Finding(4, "failure_type", SUMMARY, line, stated or "", f"{machine[0]} ({machine[1]})")
@@ -96,7 +96,7 @@ def check_failure(found: Round) -> Iterator[Finding]:
         yield Finding(4, "failure_type", SUMMARY, line, "success", f"{machine[0]} ({machine[1]})")
 
 
-def _machine_type(found: Round) -> tuple[str, str] | None:
+def machine_type(found: Round) -> tuple[str, str] | None:
     """The failure type that the files are sure of, and what shows it."""
     section, ended = found.section, found.facts.exit_line
     entry = None if found.machine is None else found.machine.entry
@@ -111,27 +111,39 @@ def _machine_type(found: Round) -> tuple[str, str] | None:
 
 def check_evidence(found: Round) -> Iterator[Finding]:
     """Rules 5 and 6: why cites the round before, and progress is a figure that is the machine's."""
-    section, known, facts = found.section, found.machine, found.facts
+    section = found.section
     why, progress = section.text(WHY), section.text(PROGRESS)
     if why and section.iteration > 1 and not CITES.search(why):
         yield Finding(5, "evidence", SUMMARY, section.line_of(WHY), why, "scores.json / run.log / agent.log")
-    metrics = list(_METRIC.finditer(progress))
+    metrics = list(METRIC.finditer(progress))
     if progress and not metrics and failure_type_in(section) is None:
         yield Finding(6, "metric", SUMMARY, section.line_of(PROGRESS), progress, "valid_submission_rate, …")
-    if known is None or facts.scores is None:
+    for each, value in metric_faults(found):
+        said = f"{each['name']}={each['figure']}{each['unit'] or ''}"
+        yield Finding(
+            6, "metric_value", SUMMARY, section.line_of(PROGRESS), said, f"{each['name']}={metric_text(value)}"
+        )
+
+
+def metric_faults(found: Round) -> Iterator[tuple[re.Match[str], float | None]]:
+    """Metrics that a round states and the machine does not have, where they stand, each with the machine's."""
+    known, meta, duration = found.machine, found.facts.meta, found.section.duration
+    if known is None:
         return
-    meta = facts.meta
     possible = [compute_metrics(Scores(list(entries)), meta) for entries in (known.covered, known.present)]
-    for each in metrics:
+    for each in METRIC.finditer(found.section.text(PROGRESS)):
         if each["figure"] is None:
             continue
         values = [getattr(figures, each["name"]) for figures in possible]
-        if each["name"] == "time_used_ratio" and meta is not None and section.duration is not None and meta.timeout_s:
-            values.append(section.duration / meta.timeout_s)
+        if each["name"] == "time_used_ratio" and meta is not None and duration is not None and meta.timeout_s:
+            values.append(duration / meta.timeout_s)
         if not any(_is_metric(each, value) for value in values):
-            said = f"{each['name']}={each['figure']}{each['unit'] or ''}"
-            machine = "null" if values[-1] is None else f"{values[-1]:.6g}"
-            yield Finding(6, "metric_value", SUMMARY, section.line_of(PROGRESS), said, f"{each['name']}={machine}")
+            yield each, values[-1]
+
+
+def metric_text(value: float | None) -> str:
+    """A metric as the journal has it."""
+    return "null" if value is None else str(round(value, 4))
 
 
 def _is_metric(found: re.Match[str], machine: float | None) -> bool:
@@ -145,7 +157,7 @@ def _is_metric(found: re.Match[str], machine: float | None) -> bool:
     return agrees(Stated.of(found["figure"]), machine) or (bool(found["unit"]) and abs(stated - machine) <= 0.005)
 
 
-def _is_of_now(found: Round) -> bool:
+def is_of_now(found: Round) -> bool:
     """Whether the source is still what the round was trained with, as far as that shows."""
     section = found.section
     changed = found.facts.code_changed_at()

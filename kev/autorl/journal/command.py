@@ -17,7 +17,7 @@ from kev.autorl.journal.compose import Order
 from kev.autorl.journal.facts import Facts, read_facts
 from kev.autorl.journal.findings import LINES, SUMMARY, Finding
 from kev.autorl.journal.section import read_journal
-from kev.autorl.journal.writing import append_round, read_written
+from kev.autorl.journal.writing import append_round, read_written, repair_journal
 from kev.autorl.workspace import Workspace, open_workspace
 from kev.clock import SystemClock
 from kev.console import Entry, parser_of, run_one_of, say, say_aside
@@ -32,6 +32,10 @@ _SAYS = {
     "breaches": ("{} breaches in {} rounds", "共 {} 处违规，{} 轮"),
     "written": ("Iteration {} is written", "已写入 Iteration {}"),
     "there": ("Iteration {} is there already", "Iteration {} 已存在"),
+    "kept": ("as it was: {}", "原文件：{}"),
+    "dry": ("{} changes would be made", "将作 {} 处修改"),
+    "repaired": ("{} changes; {} breaches are left", "已修改 {} 处，剩余违规 {} 处"),
+    "nothing": ("nothing to put right", "无需修改"),
     "others": ("{} breaches in earlier rounds: see `journal check`", "更早的轮次有 {} 处违规：见 `journal check`"),
 }
 
@@ -41,6 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     commands: list[Entry] = [
         ("append", "writes the next round, from the files of the run", _add_append, _append),
         ("check", "says every breach of the journal's rules", _add_check, _check),
+        ("repair", "puts a journal right, and keeps what it was beside it", _add_repair, _repair),
     ]
     words = "The journal of an agent's rounds: reports/summary.md and summary.jsonl."
     return run_one_of(parser_of("python -m kev.autorl journal", words, commands), arguments)
@@ -69,6 +74,11 @@ def _add_append(parser: argparse.ArgumentParser) -> None:
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
+
+
+def _add_repair(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+    parser.add_argument("--dry-run", action="store_true", help="say what would be changed, and change nothing")
 
 
 def _append(options: argparse.Namespace) -> int:
@@ -116,6 +126,28 @@ def _check(options: argparse.Namespace) -> int:
         report(reports, found, facts, options.lang)
         say(_said("breaches", options, len(found), rounds) if found else _said("clean", options, rounds))
     return BREACHES if found else 0
+
+
+def _repair(options: argparse.Namespace) -> int:
+    reports, facts = open_journal(options.workspace)
+    done = repair_journal(reports, facts, language=options.lang, dry_run=options.dry_run)
+    if options.json:
+        left = [each.to_json(options.lang) for each in done.left]
+        value = {"changes": done.changes, "kept": [str(path) for path in done.kept], "left": left}
+        print(files.dump_json(value).decode(), end="")
+        return BREACHES if done.left else 0
+    for change in done.changes:
+        say(change)
+    for path in done.kept:
+        say(_SAYS["kept"][options.lang == "zh"].format(path))
+    report(reports, done.left, facts, options.lang)
+    if options.dry_run:
+        say(_said("dry", options, len(done.changes)))
+    elif done.changes:
+        say(_said("repaired", options, len(done.changes), len(done.left)))
+    else:
+        say(_said("nothing", options))
+    return BREACHES if done.left else 0
 
 
 def report(reports: Path, found: list[Finding], facts: Facts, language: str = "en") -> None:

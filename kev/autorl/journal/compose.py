@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
-from kev.autorl.journal.check_prose import CITES, failure_type_in
+from kev.autorl.journal.check_prose import CITES, failure_type_in, metric_text
 from kev.autorl.journal.excerpts import key_lines, snippet
 from kev.autorl.journal.facts import Facts
 from kev.autorl.journal.failures import Failure
@@ -148,12 +148,11 @@ def score_text(score: float | None, improvement: float | None, best: float | Non
 def metrics_text(scores: Scores) -> str:
     """The process metrics of what was submitted so far, as far as they can be computed."""
     found = compute_metrics(scores, None)
-    rate = found.valid_submission_rate
-    parts = [f"valid_submission_rate={'null' if rate is None else round(rate, 4)}"]
+    parts = [f"valid_submission_rate={metric_text(found.valid_submission_rate)}"]
     if found.first_valid_idx is not None:
         parts.append(f"first_valid_idx={found.first_valid_idx}")
     if found.time_to_first_improvement is not None:
-        parts.append(f"time_to_first_improvement={found.time_to_first_improvement}s")
+        parts.append(f"time_to_first_improvement={metric_text(found.time_to_first_improvement)}s")
     return ", ".join(parts)
 
 

@@ -1,6 +1,6 @@
 """`reports/summary.jsonl`: the figures of each round, a line each, and no prose."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import ConfigDict, ValidationError
@@ -40,6 +40,8 @@ class ReadLine:
     round: RoundLine | None = None
     damage: str = ""
     keys: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+    """What it holds beside them."""
 
 
 def read_lines(data: bytes) -> list[ReadLine]:
@@ -54,10 +56,10 @@ def _read(line: files.Line) -> ReadLine:
 
 
 def _of(number: int, value: dict[str, Any]) -> ReadLine:
-    extra = [f"+{key}" for key in value if key not in KEYS]
+    extra = {key: each for key, each in value.items() if key not in KEYS}
     lacking = [f"-{key}" for key in KEYS if key not in value]
-    keys = " ".join([*extra, *lacking])
+    keys = " ".join([*(f"+{key}" for key in extra), *lacking])
     try:
-        return ReadLine(number, RoundLine.model_validate(value), keys=keys)
+        return ReadLine(number, RoundLine.model_validate(value), keys=keys, extra=extra)
     except ValidationError as error:
-        return ReadLine(number, damage=reason_of(error), keys=keys)
+        return ReadLine(number, damage=reason_of(error), keys=keys, extra=extra)

@@ -67,8 +67,8 @@ class Section:
     duration: float | None
     line: int
     begins_line: bool
-    end: int
-    """The last line that belongs to it."""
+    start: int
+    """Characters before it."""
     fields: dict[str, Field] = field(default_factory=dict)
     repeated: tuple[str, ...] = ()
     loose: tuple[str, ...] = ()
@@ -196,6 +196,12 @@ def without_marks(text: str) -> str:
     return _LABEL.sub(lambda found: found.group().replace("*", ""), text).strip()
 
 
+def note(iteration: int, label: str, text: str) -> str:
+    """Prose without a field of its own, on a quoted line."""
+    where = f"Iteration {iteration}{' · ' if label else ''}{label}"
+    return f"> {where}: {without_marks(text)}"
+
+
 def block(head: str, lines: Sequence[str]) -> str:
     """A fenced piece of a file behind the line that says where it is from. Only fences inside it are broken."""
     body = "\n".join(visible(line.expandtabs(4)) for line in lines).replace("```", "` ` `")
@@ -218,7 +224,7 @@ def _section(text: str, masked: str, header: re.Match[str], end: int) -> Section
         fields[name] = Field(said, _line(text, label.start()), _begins_line(text, label.start()))
     return Section(
         int(header["number"]), header["time"], number(header["duration"]), _line(text, header.start()),
-        _begins_line(text, header.start()), _line(text, len(text[:end].rstrip())), fields, tuple(repeated),
+        _begins_line(text, header.start()), header.start(), fields, tuple(repeated),
         tuple(each.strip() for each in loose if each.strip()),
     )  # fmt: skip
 

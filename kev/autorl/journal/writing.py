@@ -6,6 +6,7 @@ First its seal is put down, then the section, then the line. The next writer fin
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from kev import files
 from kev.autorl.journal.check_form import decode
 from kev.autorl.journal.checking import Written, check_journal
 from kev.autorl.journal.compose import Composed, Order, compose_round
+from kev.autorl.journal.correcting import correct_journal
 from kev.autorl.journal.facts import Facts, read_facts
 from kev.autorl.journal.findings import LINES, SUMMARY, Finding, Language
 from kev.autorl.journal.lines import read_lines
@@ -37,6 +39,55 @@ class Appended:
     """Breaches in rounds that were there before."""
 
 
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What became of a journal that was to be put right."""
+
+    changes: list[str]
+    left: list[Finding]
+    """Breaches that nothing in the files can put right."""
+    kept: list[Path]
+    """The files as they were."""
+
+
+def repair_journal(reports: Path, facts: Facts, *, language: Language = "en", dry_run: bool = False) -> Repaired:
+    """Put the journal under `reports` right, and keep what it was beside it. Raises Refused, DamagedFile or OSError."""
+    check_links(reports)
+    with files.locked(reports / LOCK, wait=True):
+        written = read_written(reports)
+        if written.summary is None and written.lines is None and not written.seals:
+            raise NotFound(f"{reports / SUMMARY}: no such file; the run has no journal")
+        if not check_journal(written, facts):
+            return Repaired([], [], [])
+        done = correct_journal(written, facts, language)
+        left = check_journal(done.written, facts)
+        kept: list[Path] = []
+        if not dry_run:
+            kept = [_keep(reports / name) for name in (SUMMARY, LINES, NAME) if (reports / name).exists()]
+            seals = b"".join(files.dump_json_line(seal.to_json()) for seal in done.written.seals)
+            for name, data in ((SUMMARY, done.written.summary), (LINES, done.written.lines), (NAME, seals)):
+                files.write_atomic(reports / name, data or b"")
+    return Repaired(done.changes, left, kept)
+
+
+def _keep(path: Path) -> Path:
+    """A copy of a file under a name that nothing has yet."""
+    data = files.read_bytes(path)
+    for number in range(1, 10_000):
+        kept = path.with_name(f"{path.name}.before-repair-{number}")
+        with suppress(FileExistsError):
+            files.create_exclusive(kept, data)
+            return kept
+    raise Refused(f"{path}: there are thousands of copies of it; remove some")
+
+
+def check_links(reports: Path) -> None:
+    """Raise Refused where a file of the journal is a link, which could lead anywhere."""
+    for path in (reports, reports / SUMMARY, reports / LINES, reports / NAME):
+        if path.is_symlink():
+            raise Refused(f"{path}: a link; the journal is written into the workspace only")
+
+
 def read_written(reports: Path) -> Written:
     """The files of the journal under `reports`. Raises DamagedFile for one that is no regular file."""
     return Written(_read(reports / SUMMARY), _read(reports / LINES), read_seals(reports))
@@ -50,9 +101,7 @@ def append_round(workspace: Workspace, order: Order, clock: Clock, *, language: 
     """
     check_reports(workspace)
     reports = workspace.reports
-    for path in (workspace.summary, workspace.summary_lines, reports / NAME):
-        if path.is_symlink():
-            raise Refused(f"{path}: a link; the journal is written into the workspace only")
+    check_links(reports)
     files.make_directory(reports)
     with files.locked(reports / LOCK, wait=True):
         finished = _finish(workspace)

@@ -1,5 +1,6 @@
-# The program goes into the workspace first: what was run stays beside what came of it.
+# The programs go into the workspace first: what was run stays beside what came of it.
 set -e
 export OMP_NUM_THREADS=1
-cp "$AGENT_DIR/train.py" "$WORKSPACE/code/train.py"
-exec python "$WORKSPACE/code/train.py"
+cp "$AGENT_DIR"/*.py "$WORKSPACE/code/"
+python "$WORKSPACE/code/warm_up.py"
+exec python "$WORKSPACE/code/grpo.py"
