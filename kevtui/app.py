@@ -18,6 +18,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from kevtui import lifecycle, themes
+from kevtui.columns import EVERY
 from kevtui.deliberate import QUIET_S, SETTLE_S, Typing
 from kevtui.exact_update import TerminalRows
 from kevtui.feed import Feed, SnapshotSource
@@ -45,6 +46,8 @@ class Options:
     beside: str | None = None
     """A session or round whose read-out is shown beside this one's, once both are there."""
     bindings: tuple[Binding, ...] = BINDINGS
+    columns: tuple[str, ...] = EVERY
+    """Ids of the columns of the studies."""
     open_eyes: "Callable[[], Eyes] | None" = None
     """Opens what looks at the session's actions, and may act; called by a thread, after the first Snapshot."""
     look: Callable[[str, Path], Snapshot] | None = None
@@ -119,7 +122,7 @@ class KevApp(App[int]):
         options = self.options
         screen = WatchScreen(
             self.ink, self.bindings_table, title=title, panel=options.panel, typing=self.typing,
-            open_eyes=options.open_eyes, of_past=self._of_past,
+            open_eyes=options.open_eyes, of_past=self._of_past, columns=options.columns,
         )  # fmt: skip
         screen.look, screen.open_past, screen.command_player = options.look, options.open_past, options.command_player
         return screen

@@ -80,6 +80,8 @@ BINDINGS: tuple[Binding, ...] = (
     Binding("filter", ("slash",), "filter", "Show the trials that hold every word; !word leaves out",
             "screen.filter", WITHIN, footer=True),
     Binding("sort", ("s",), "sort", "Sort the trials by the next column", "screen.sort", WITHIN, footer=True),
+    Binding("columns", ("v",), "columns", "Choose the columns of the studies and their order", "screen.columns",
+            WITHIN),
     Binding("zoom", ("z",), "zoom", "Give the focused panel the whole screen, or back", "screen.zoom", PANELS,
             footer=True),
     Binding("next_panel", ("tab",), "next", "Go to the next panel", "screen.next_panel(1)", PANELS, footer=True),

@@ -110,7 +110,8 @@ def dashboard(target: "Target", arguments: argparse.Namespace) -> int:
 
     options = Options(
         theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings,
-        open_eyes=open_eyes, may_act=not why, beside=getattr(arguments, "beside", None), look=look, open_past=open_past,
+        columns=settings.columns, open_eyes=open_eyes, may_act=not why, look=look, open_past=open_past,
+        beside=getattr(arguments, "beside", None),
     )  # fmt: skip
     return run(open_source, title=target.title, options=options)
 

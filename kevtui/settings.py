@@ -1,28 +1,21 @@
 """The user's own settings: `$XDG_CONFIG_HOME/kevtui/config.toml`, which need not be there.
 
-theme = "deuteranopia"
-ascii = true
-read_only = false
-undo_window_s = 5
-name_above_usd = 20
-
-[keys]
-quit = "ctrl+q"
-sort = ["s", "f2"]
+FIELDS is the whole file: what is checked, what comes without it, and the table in docs/settings.md, which
+`python -m kevtui.settings` prints.
 """
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from kev.errors import UsageError
+from kevtui import columns
 from kevtui.actions.verbs import NAME_ABOVE_USD
 from kevtui.keymap import BINDINGS, BadKeymap, Binding, remap
 
-KNOWN = ("theme", "ascii", "read_only", "undo_window_s", "name_above_usd", "keys")
 LARGEST = 1_000_000
 UNDO_WINDOW_S = 5.0
 
@@ -45,6 +38,19 @@ class Settings:
     """Seconds in which what spends can be taken back after it was confirmed."""
     name_above_usd: float = NAME_ABOVE_USD
     """From this bound on an action is confirmed by typing the name of its target."""
+    columns: tuple[str, ...] = columns.EVERY
+    """Ids of the columns of the studies; see kevtui.columns."""
+
+
+class Field(NamedTuple):
+    """One setting of the file."""
+
+    name: str
+    kind: str
+    default: str
+    text: str
+    wrong: Callable[[object], str]
+    """What is wrong with a value, or ""."""
 
 
 def settings_path(environment: Mapping[str, str]) -> Path:
@@ -64,7 +70,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         raise BadSettings([f"{path}: cannot be read ({error.strerror})"]) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSettings([f"{path}: is no TOML: {error}"]) from None
-    problems = list(_problems(values))
+    problems = sorted(_problems(values))
     bindings = BINDINGS
     if not problems and "keys" in values:
         try:
@@ -74,33 +80,92 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     if problems:
         raise BadSettings([f"{path}: {problem}" for problem in problems])
     return Settings(
-        values.get("theme"),
-        values.get("ascii", False),
-        bindings,
-        values.get("read_only", False),
-        float(values.get("undo_window_s", UNDO_WINDOW_S)),
-        float(values.get("name_above_usd", NAME_ABOVE_USD)),
+        theme=values.get("theme"),
+        ascii=values.get("ascii", False),
+        bindings=bindings,
+        read_only=values.get("read_only", False),
+        undo_window_s=float(values.get("undo_window_s", UNDO_WINDOW_S)),
+        name_above_usd=float(values.get("name_above_usd", NAME_ABOVE_USD)),
+        columns=columns.chosen(values.get("columns", columns.EVERY)),
     )
 
 
-def _problems(values: dict[str, Any]) -> list[str]:
-    found = [f"{key}: no such setting; there are {', '.join(KNOWN)}" for key in values.keys() - set(KNOWN)]
-    if not isinstance(values.get("theme", ""), str):
-        found.append('theme: should be the name of a theme, such as "light"')
-    found += [
-        f"{name}: should be true or false"
-        for name in ("ascii", "read_only")
-        if not isinstance(values.get(name, False), bool)
-    ]
-    for name in ("undo_window_s", "name_above_usd"):
-        value = values.get(name, 0)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
-            found.append(f"{name}: should be a number from 0 to {LARGEST:,}")
-    keys = values.get("keys", {})
+# -------------------------------------------------------------------------------------------------------- the fields
+
+
+def _problems(values: dict[str, Any]) -> Iterator[str]:
+    known = {field.name: field for field in FIELDS}
+    for name, value in values.items():
+        if name not in known:
+            yield f"{name}: no such setting; there are {', '.join(known)}"
+        elif name == "keys":
+            yield from _key_problems(value)
+        elif wrong := known[name].wrong(value):
+            yield f"{name}: {wrong}"
+
+
+def _wrong_theme(value: object) -> str:
+    return "" if isinstance(value, str) else 'should be the name of a theme, such as "light"'
+
+
+def _wrong_flag(value: object) -> str:
+    return "" if isinstance(value, bool) else "should be true or false"
+
+
+def _wrong_number(value: object) -> str:
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST
+    return "" if fits else f"should be a number from 0 to {LARGEST:,}"
+
+
+def _wrong_keys(value: object) -> str:
+    return "; ".join(_key_problems(value))
+
+
+def _key_problems(keys: object) -> Iterator[str]:
     if not isinstance(keys, dict):
-        return [*found, 'keys: should be a table of id = "key"']
+        yield 'keys: should be a table of id = "key"'
+        return
     for name, value in keys.items():
         listed = value if isinstance(value, list) else [value]
         if not listed or not all(isinstance(key, str) and key.strip() for key in listed):
-            found.append(f'keys.{name}: should be a key, such as "ctrl+q", or a list of keys')
-    return sorted(found)
+            yield f'keys.{name}: should be a key, such as "ctrl+q", or a list of keys'
+
+
+FIELDS: Final = (
+    Field("theme", "text", '"default"', "colours: a theme of the package, or a file of your own without its `.toml`",
+          _wrong_theme),
+    Field("ascii", "true or false", "false", "use no character outside ASCII", _wrong_flag),
+    Field("read_only", "true or false", "false", "nothing can be changed from here", _wrong_flag),
+    Field("undo_window_s", "number", f"{UNDO_WINDOW_S:g}",
+          "seconds in which what spends can be taken back on the dashboard; 0 for none", _wrong_number),
+    Field("name_above_usd", "number", f"{NAME_ABOVE_USD:g}",
+          "from this bound on the target's name is typed to confirm", _wrong_number),
+    Field("columns", "list of ids", "all of them",
+          "columns of the studies in their order; narrow screens show fewer of them", columns.wrong_with),
+    Field("keys", "table", "as `?` lists them", "other keys for the ids of bindings: `quit = \"ctrl+q\"`, "
+          "`sort = [\"s\", \"f2\"]`", _wrong_keys),
+)  # fmt: skip
+"""Every setting there is."""
+
+
+def markdown() -> str:
+    """The settings as docs/settings.md shows them."""
+    rows = ["| setting | value | without it | what it does |", "| --- | --- | --- | --- |"]
+    rows += [f"| `{field.name}` | {field.kind} | {_code(field.default)} | {field.text} |" for field in FIELDS]
+    return "\n".join(rows) + "\n"
+
+
+def columns_markdown() -> str:
+    """The columns as docs/settings.md shows them, those that stay longest first."""
+    rows = ["| column | what it shows |", "| --- | --- |"]
+    rows += [f"| `{name}` | {columns.ABOUT[name]} |" for name in columns.LONGEST_FIRST]
+    return "\n".join(rows) + "\n"
+
+
+def _code(words: str) -> str:
+    return words if " " in words else f"`{words}`"
+
+
+if __name__ == "__main__":
+    print(markdown())
+    print(columns_markdown())

@@ -102,7 +102,7 @@ def _show(open_history: "Callable[[], History]", title: str, arguments: argparse
     ascii_only = output.ascii_only or settings.ascii
     options = Options(
         theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings,
-        command_player=player.command,
+        columns=settings.columns, command_player=player.command,
     )  # fmt: skip
     return run(lambda: player, title=title, options=options)
 

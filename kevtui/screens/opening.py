@@ -59,6 +59,17 @@ async def log(screen: "WatchScreen") -> None:
     view.focus()
 
 
+def columns(screen: "WatchScreen") -> None:
+    """Which columns the studies have, and in which order."""
+    from kevtui.screens.columns import ColumnsScreen
+
+    def choose(wanted: tuple[str, ...] | None) -> None:
+        if wanted is not None:
+            screen.studies.choose_columns(wanted)
+
+    screen.app.push_screen(ColumnsScreen(screen.studies.columns, screen.first_columns, screen.ink), choose)
+
+
 def keys(screen: "WatchScreen") -> None:
     """All keys that are there now."""
     screen.app.push_screen(HelpScreen(screen.bindings, ascii=screen.ink.ascii_only))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.content import Content
 
+from kevtui.columns import EVERY
 from kevtui.deliberate import Typing
 from kevtui.keymap import Binding, looking
 from kevtui.observe.snapshot import Snapshot, Trial
@@ -44,12 +45,15 @@ class WatchScreen(PastScreen):
     def __init__(
         self, ink: Ink, bindings: tuple[Binding, ...], *, title: str, typing: Typing, panel: str | None = None,
         open_eyes: "Callable[[], Eyes] | None" = None, of_past: tuple[Binding, ...] = (),
+        columns: tuple[str, ...] = EVERY,
     ) -> None:  # fmt: skip
         super().__init__(ink, looking(bindings), panel=panel, of_past=of_past)
         self._table = bindings
         self._typing = typing
         self._open_eyes = open_eyes
         self._title_text = title
+        self.first_columns = columns
+        """The columns of the studies as they came."""
         self.look: Callable[[str, Path], Snapshot] | None = None
         """Takes one Snapshot of another session or round, by its name and folder; safe to call from a thread."""
 
@@ -57,7 +61,7 @@ class WatchScreen(PastScreen):
         yield Header(self.ink, id=places.HEADER, title=self._title_text)
         yield AttentionPanel(self.ink, id=places.ATTENTION)
         yield MoneyPanel(self.ink, id=places.MONEY)
-        yield StudiesPanel(self.ink, id=places.STUDIES)
+        yield StudiesPanel(self.ink, id=places.STUDIES, columns=self.first_columns)
         yield PlotPanel(ascii=self.ink.ascii_only, id=places.PLOT)
         yield ReadsPanel(self.ink, id=places.READS)
         yield LeasesPanel(self.ink, id=places.LEASES)
@@ -189,6 +193,11 @@ class WatchScreen(PastScreen):
 
     def action_sort(self) -> None:
         self.studies.next_sort()
+
+    def action_columns(self) -> None:
+        from kevtui.screens import opening
+
+        opening.columns(self)
 
     def action_copy(self) -> None:
         if self.panel is not None and (text := self.panel.text()):
