@@ -37,7 +37,7 @@ def named_paths(page: str) -> set[str]:
 
 
 def run_modules(page: str) -> set[str]:
-    return set(re.findall(r"python -m ((?:kev|kevtui)(?:\.\w+)*)", page))
+    return set(re.findall(r"python -m ((?:kevtui|kev)(?:\.\w+)*)", page))
 
 
 def test_the_architecture_names_every_package_and_module_at_the_top() -> None:
