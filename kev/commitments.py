@@ -95,6 +95,21 @@ def read_records(runs: Path) -> Iterator[ReadRecord]:
             yield read_record(runs / name, ReadRecord)
 
 
+def is_on_record(runs: Path, name: str) -> bool:
+    """Whether a study or a read of that name has a record here, which the ledger need not know of.
+
+    Raises DamagedFile for one that cannot be believed: it is no proof that nothing was ever launched.
+    """
+    here = set(files.list_names(runs))
+    if f"{name}{SPAWN_SUFFIX}" in here:
+        read_record(runs / f"{name}{SPAWN_SUFFIX}", SpawnRecord)
+        return True
+    if f"{name}{READ_SUFFIX}" in here:
+        read_record(runs / f"{name}{READ_SUFFIX}", ReadRecord)
+        return True
+    return False
+
+
 def is_read(runs: Path, record: ReadRecord, now: float) -> bool:
     """Whether a read that the ledger did not make has ended: what it wrote is here, or it cannot be running."""
     here = files.list_names(runs / record.name) + files.list_names(runs / "locked" / record.name)

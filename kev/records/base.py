@@ -123,8 +123,12 @@ def reason_of(error: ValidationError) -> str:
 
 
 def read_record(path: Path, shape: type[AnyRecord]) -> AnyRecord:
-    """The record in `path`. Raises NotFound, or DamagedFile with the reason."""
-    return parse_record(path, files.read_json(path), shape)
+    """The record in `path`. Raises NotFound, or DamagedFile with the reason and a complete copy, if there is one."""
+    value = files.read_json(path)
+    try:
+        return parse_record(path, value, shape)
+    except DamagedFile as error:
+        raise DamagedFile(path, error.reason, recoverable=files.find_recoverable(path)) from None
 
 
 def write_record(path: Path, record: Record) -> None:

@@ -96,9 +96,7 @@ def cancel_command(arguments: argparse.Namespace) -> int:
                 raise Refused(f"{arguments.orphan}: add --yes to end it; what it does is not known here")
             state = await cancel_orphan(engine, arguments.orphan, arguments.reason)
             return _report(arguments, {"call": arguments.orphan, "state": state})
-        unit = engine.ledger.read().by_id.get(arguments.unit)
-        if unit is None:
-            raise NotFound(f"{arguments.unit}: is not in the ledger; `status` lists what is")
+        unit = engine.unit(arguments.unit)
         if arguments.dry_run or not arguments.yes:
             lost = await what_is_lost(engine, unit)
             _report(arguments, {"unit": arguments.unit, "lost": lost})

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from kev.clock import Clock, SystemClock
+from kev.commitments import is_on_record
 from kev.compute.protocol import Compute
 from kev.console import failures_of_files, operator, say, say_aside
+from kev.errors import NotFound
 from kev.gate import Gate
 from kev.ledger.book import Ledger
+from kev.ledger.units import Unit
 from kev.rounds.specs import LoadedSpec, load_spec
 from kev.rounds.trial_orders import Provenance
 from kev.session import read_session
@@ -59,6 +62,14 @@ class Engine:
     @property
     def clock(self) -> Clock:
         return self.gate.clock
+
+    def unit(self, unit_id: str) -> Unit:
+        """A unit of the ledger. Raises NotFound, or DamagedFile where its record is here and cannot be believed."""
+        unit = self.ledger.read().by_id.get(unit_id)
+        if unit is None:
+            is_on_record(self.runs, unit_id.removeprefix("trial/").partition("/")[0])
+            raise NotFound(f"{unit_id}: is not in the ledger; `status` lists what is")
+        return unit
 
     def say(self, line: str) -> None:
         self.gate.say(line)

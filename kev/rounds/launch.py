@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from kev import files
 from kev.budget import dollars
+from kev.commitments import SPAWN_SUFFIX, is_on_record
 from kev.errors import Refused
 from kev.procedure.snapshots import check_snapshots
 from kev.procedure.unchanged import changes_since_registration
@@ -71,7 +72,10 @@ async def launch_orders(engine: Engine, wanted: list[Wanted], what: str, stagger
 
 
 async def check_names(engine: Engine, wanted: list[Wanted]) -> None:
-    """Raises Refused if a study's name stands for anything else: here, in the ledger, or on the volume."""
+    """Raises Refused if a study's name stands for anything else: here, in the ledger, or on the volume.
+
+    Raises DamagedFile if its record is here and cannot be believed.
+    """
     known = engine.ledger.read()
     here = files.list_names(engine.runs)
     for unit_id, order in wanted:
@@ -81,6 +85,9 @@ async def check_names(engine: Engine, wanted: list[Wanted]) -> None:
     for name in dict.fromkeys(order.name for _, order in wanted):
         if known.of_name(name):
             continue
+        if is_on_record(engine.runs, name):
+            raise Refused(f"study {name}: runs/{name}{SPAWN_SUFFIX} is there, and the ledger did not start it; "
+                          "a name is never used again")  # fmt: skip
         if name in here:
             raise Refused(f"study {name}: runs/{name} exists; a name is never used again")
         if await engine.compute.listdir(RUNS_VOLUME, f"/{name}"):

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from kev import files
+from kev.commitments import is_on_record
 from kev.compute.protocol import Entry, PullReport
 from kev.errors import NotFound
 from kev.ledger.units import Unit
@@ -59,6 +60,7 @@ def pull_command(arguments: argparse.Namespace) -> int:
     async def work(engine: Engine, _: LoadedSpec) -> int:
         units = [unit for unit in engine.ledger.read().of_name(arguments.name) if unit.counted]
         if not units:
+            is_on_record(engine.runs, arguments.name)
             raise NotFound(f"{arguments.name}: the ledger has no study and no read of that name")
         out = {}
         for unit in units:

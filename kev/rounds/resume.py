@@ -10,7 +10,7 @@ from dataclasses import asdict
 from kev.compute.errors import RemoteError
 from kev.compute.lease_watch import CONTINUATION_WAIT_S, Evidence, LeaseView, LeaseWatch
 from kev.compute.leases import FILE_NAME
-from kev.errors import NotFound, Refused
+from kev.errors import Refused
 from kev.ledger.units import Unit, trial_id
 from kev.records.lease import Lease
 from kev.rounds.engine import LEASE_VOLUME, Engine, add_session_arguments, run_engine
@@ -55,9 +55,7 @@ async def continue_trial(engine: Engine, unit: Unit, evidence: Evidence | None) 
 
 async def resume(engine: Engine, unit_id: str, *, beyond_bound: str | None = None) -> str:
     """Wait for the lease as long as that can take, and continue. Returns the call. Raises KevError."""
-    unit = engine.ledger.read().by_id.get(unit_id)
-    if unit is None:
-        raise NotFound(f"{unit_id}: is not in the ledger; `status` lists what is")
+    unit = engine.unit(unit_id)
     check_continuable(unit)
     if not unit.attempts_left:
         if beyond_bound != unit.order.name:
@@ -102,9 +100,7 @@ def resume_command(arguments: argparse.Namespace) -> int:
         study, _slash, label = arguments.trial.partition("/")
         unit_id = trial_id(study, label)
         if arguments.dry_run:
-            unit = engine.ledger.read().by_id.get(unit_id)
-            if unit is None:
-                raise NotFound(f"{unit_id}: is not in the ledger; `status` lists what is")
+            unit = engine.unit(unit_id)
             check_continuable(unit)
             value = {"unit": unit_id, "attempts_left": unit.attempts_left, "attempt_usd": str(unit.order.attempt_usd)}
         else:

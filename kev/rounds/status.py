@@ -2,9 +2,14 @@
 
 import argparse
 import json
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
+from kev.commitments import is_on_record
+from kev.console import say
 from kev.control import read_control
+from kev.errors import DamagedFile
 from kev.ledger.book import Ledger
 from kev.ledger.units import Unit
 from kev.rounds.engine import add_session_arguments
@@ -42,6 +47,17 @@ def state_of(unit: Unit) -> str:
     return "pending" if live.pending else "running"
 
 
+def damaged_records(runs: Path, names: Iterable[str]) -> list[str]:
+    """Of which of these studies the record cannot be believed, and why: they may be running."""
+    found = []
+    for name in names:
+        try:
+            is_on_record(runs, name)
+        except DamagedFile as error:
+            found.append(str(error))
+    return found
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `status`."""
     add_session_arguments(parser)
@@ -55,15 +71,19 @@ def status_command(arguments: argparse.Namespace) -> int:
              if unit.order.round == loaded.spec.round and unit.order.kind != "sources"]  # fmt: skip
     control = read_control(find_state(runs, arguments.session))
     rows = [describe(unit) for unit in units]
+    damaged = damaged_records(runs, loaded.spec.studies)
     if arguments.json:
-        value = {"round": loaded.spec.round, "mode": control.mode, "reason": control.reason, "units": rows}
+        value = {"round": loaded.spec.round, "mode": control.mode, "reason": control.reason, "units": rows,
+                 "damaged": damaged}  # fmt: skip
         print(json.dumps(value, indent=2))
         return 0
     for row in rows:
         text = f" ({row['text']})" if row["text"] else ""
-        print(
+        say(
             f"{row['unit']}: {row['state']}, attempt {row['attempt']} of {row['attempts_allowed']}, "
             f"{row['call'] or '-'}, ${float(row['rest_usd']):.2f} may still be spent{text}"
         )
-    print(f"{len(rows)} units; the session is {control.mode}" + (f": {control.reason}" if control.reason else ""))
+    for line in damaged:
+        say(f"!!! {line}")
+    say(f"{len(rows)} units; the session is {control.mode}" + (f": {control.reason}" if control.reason else ""))
     return 0

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kev import control, files
+from kev.commitments import SPAWN_SUFFIX, is_on_record
 from kev.compute.errors import RemoteError
 from kev.errors import DamagedFile, KevError, LockHeld, Refused
 from kev.ledger.book import NotRecorded
@@ -42,10 +43,13 @@ async def watch(
 
 
 def check_launched(engine: Engine, loaded: LoadedSpec) -> None:
-    """Raises Refused if a study of the round is not in the ledger."""
+    """Raises Refused if a study of the round is not in the ledger, or DamagedFile if its record cannot be believed."""
     units = engine.ledger.read()
     for name in loaded.spec.studies:
         if not units.of_name(name):
+            if is_on_record(engine.runs, name):
+                raise Refused(f"study {name}: runs/{name}{SPAWN_SUFFIX} is there, and the ledger did not start it; "
+                              "what the ledger did not start is not watched")  # fmt: skip
             raise Refused(f"study {name}: was never launched; `launch` starts it, then watch")
 
 

@@ -18,8 +18,9 @@ from kev.rounds.launch import launch, launch_orders
 from kev.rounds.launch_reads import missing_reads, readable_arms
 from kev.rounds.read_orders import arm_reads, retry_of
 from kev.rounds.resume import resume
-from kev.rounds.status import state_of
+from kev.rounds.status import damaged_records, state_of
 from kev.rounds.trial_orders import trial_orders
+from kev.rounds.watching.loop import watch
 from kev.worker.orders import BenchmarkOrder, LockedOrder, TrialOrder, parse_order
 
 FULL, DELTA = "trial/r201-full/trial-0", "trial/r201-delta/trial-0"
@@ -100,6 +101,36 @@ async def test_a_name_that_was_ever_used_is_refused(round_lab: RoundLab) -> None
     with pytest.raises(DamagedFile, match="empty"):
         await launch(round_lab.engine(), round_lab.loaded)
     assert (round_lab.runs / "r201-full.spawn.json").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b" \n", b"{}", b'{"name": "r201-full", "ca'], ids=["empty", "blank", "{}", "torn"]
+)
+async def test_a_study_whose_record_cannot_be_believed_counts_nowhere_as_never_launched(
+    round_lab: RoundLab, content: bytes
+) -> None:
+    engine, record = round_lab.engine(), round_lab.runs / "r201-full.spawn.json"
+    (round_lab.runs / "r201-full").mkdir()  # which would refuse the launch as well, and say nothing of the copy
+    record.write_bytes(content)
+    (round_lab.runs / ".r201-full.spawn.json.x2.tmp").write_text('{"name": "r201-full", "calls": {"trial-0": "fc-7"}}')
+    with pytest.raises(DamagedFile, match="a complete copy is in"):
+        await launch(engine, round_lab.loaded)
+    assert round_lab.compute.spawned == []
+    with pytest.raises(DamagedFile, match=r"r201-full\.spawn\.json"):
+        await watch(engine, round_lab.loaded, lambda _: True, passes=1)
+    with pytest.raises(DamagedFile, match=r"r201-full\.spawn\.json"):
+        await resume(engine, "trial/r201-full/trial-0")
+    (line,) = damaged_records(round_lab.runs, round_lab.loaded.spec.studies)
+    assert "r201-full.spawn.json" in line
+    assert record.read_bytes() == content
+
+
+async def test_a_study_that_only_a_record_knows_is_neither_launched_nor_watched(round_lab: RoundLab) -> None:
+    (round_lab.runs / "r201-full.spawn.json").write_text('{"name": "r201-full", "calls": {"trial-0": "fc-7"}}')
+    with pytest.raises(Refused, match="the ledger did not start it; a name is never used again"):
+        await launch(round_lab.engine(), round_lab.loaded)
+    with pytest.raises(Refused, match="what the ledger did not start is not watched"):
+        await watch(round_lab.engine(), round_lab.loaded, lambda _: True, passes=1)
 
 
 async def test_a_study_that_was_launched_is_never_launched_as_something_else(round_lab: RoundLab) -> None:

@@ -26,6 +26,8 @@ from kev.errors import KevError
 from kev.ledger.units import Attempt
 
 RESERVE = 3
+PASSING = ("is not below the headroom", "nothing new is started", "the spend is unknown")
+"""Why reads are refused that may be made later."""
 
 
 @dataclass
@@ -333,10 +335,10 @@ class World:
     def check_again(self) -> None:
         """A watch of what has come to rest ends at once, and changes nothing.
 
-        There may be headroom by now, or the pause may be lifted, for want of which reads were skipped. Then it makes
-        these, and nothing else; the watch after it changes nothing.
+        There may be headroom by now, the meter may be read again or the pause be lifted, for want of which reads were
+        skipped. Then it makes these, and nothing else; the watch after it changes nothing.
         """
-        skipped = any("is not below the headroom" in line or "nothing new is started" in line for line in self.trace)
+        skipped = any(reason in line for line in self.trace for reason in PASSING)
         began = self.watch_again(600 if skipped else 60)
         if skipped and began:
             hold(all(name.startswith(("read/", "blend/")) for name in began), f"a second watch began {began}")
