@@ -1,15 +1,15 @@
 """What runs remotely must be what is here: the deployed app is asked for its sources before anything is launched."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from kev import budget
-from kev.compute.errors import Throttled
 from kev.compute.protocol import CallRef, Phase
 from kev.errors import Refused
 from kev.gate import AlreadyStarted, Gate
 from kev.records.ledger import Order
+from kev.rounds.patience import patiently
 from kev.rounds.trial_orders import round_up
 from kev.worker.sources import describe, differing, digest
 
@@ -19,14 +19,6 @@ RESOURCES = budget.Resources(1, (1024, 1024))
 WAIT_S = 30.0
 TRIES = 8
 
-PAUSE_S = 2.0
-"""Of a throttle that does not say how long it lasts."""
-
-PATIENCE_S = 300.0
-"""For throttles, in all."""
-
-Answer = TypeVar("Answer")
-
 
 async def check_deployed(gate: Gate, app: str, ours: Mapping[str, str]) -> None:
     """Raises Refused if `app` is not deployed, was deployed from other sources, or does not say; or a RemoteError.
@@ -34,7 +26,7 @@ async def check_deployed(gate: Gate, app: str, ours: Mapping[str, str]) -> None:
     A deployment that was asked once is not asked again: what is deployed under a version never changes.
     """
     deploy = f"run: KEV_APP_NAME={app} modal deploy modal_app.py"
-    state = await _patiently(gate, gate.compute.app)
+    state = await patiently(gate, gate.compute.app)
     if state is None:
         raise Refused(f"app {app} is not deployed; {deploy}")
     base = f"sources/{app}/{state.id}/v{state.version}/{digest(ours)[:12]}"
@@ -63,7 +55,7 @@ async def _ask(gate: Gate, unit_id: str, app: str) -> dict[str, Any] | None:
     except AlreadyStarted as refusal:
         raise Refused(f"{refusal}; another launch asks it now, try again in a minute") from None
     for _ in range(TRIES):
-        state = await _patiently(gate, partial(gate.compute.poll, ref, wait_s=WAIT_S))
+        state = await patiently(gate, partial(gate.compute.poll, ref, wait_s=WAIT_S))
         if state.phase is not Phase.ACTIVE:
             attempt = gate.ledger.read().by_id[unit_id].counted[-1]
             gate.settle_attempt(unit_id, attempt.nonce, "ended", outcome=state.phase.value)
@@ -72,19 +64,3 @@ async def _ask(gate: Gate, unit_id: str, app: str) -> dict[str, Any] | None:
             break
     gate.settle(unit_id, "silent")
     return None
-
-
-async def _patiently(gate: Gate, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-    """What `ask` answers. Who asks too often is told how long to wait, and waits; that says nothing of the app."""
-    waited = 0.0
-    while True:
-        try:
-            return await ask()
-        except Throttled as error:
-            pause = error.retry_after_s or PAUSE_S
-            if waited + pause > PATIENCE_S:
-                raise
-            if not waited:
-                gate.say(f"asked too often, going on in {pause:g} s ({error})")
-            waited += pause
-            await gate.sleep(pause)

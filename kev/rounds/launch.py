@@ -9,6 +9,7 @@ import argparse
 import json
 from collections.abc import Collection
 from decimal import Decimal
+from functools import partial
 
 from kev import files
 from kev.budget import dollars
@@ -18,6 +19,7 @@ from kev.procedure.snapshots import check_snapshots
 from kev.procedure.unchanged import changes_since_registration
 from kev.rounds.deployed import check_deployed
 from kev.rounds.engine import RUNS_VOLUME, STAGGER_S, Engine, add_session_arguments, app_of, run_engine
+from kev.rounds.patience import patiently
 from kev.rounds.problems import Severity
 from kev.rounds.specs import LoadedSpec
 from kev.rounds.starting import Started, start_all
@@ -90,7 +92,7 @@ async def check_names(engine: Engine, wanted: list[Wanted]) -> None:
                           "a name is never used again")  # fmt: skip
         if name in here:
             raise Refused(f"study {name}: runs/{name} exists; a name is never used again")
-        if await engine.compute.listdir(RUNS_VOLUME, f"/{name}"):
+        if await patiently(engine.gate, partial(engine.compute.listdir, RUNS_VOLUME, f"/{name}")):
             raise Refused(f"study {name}: the volume {RUNS_VOLUME} has a directory of that name; use another")
 
 

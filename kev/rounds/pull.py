@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from functools import partial
 from pathlib import Path
 
 from kev import files
@@ -12,6 +13,7 @@ from kev.ledger.units import Unit
 from kev.records.ledger import Order
 from kev.rounds.blend_orders import parts_of
 from kev.rounds.engine import RUNS_VOLUME, Engine, add_session_arguments, run_engine
+from kev.rounds.patience import patiently
 from kev.rounds.specs import LoadedSpec
 
 
@@ -65,7 +67,7 @@ def pull_command(arguments: argparse.Namespace) -> int:
         out = {}
         for unit in units:
             if arguments.dry_run:
-                entries = await list_parts(engine, unit.order)
+                entries = await patiently(engine.gate, partial(list_parts, engine, unit.order))
                 out[unit.id] = {"files": len(entries), "bytes": sum(entry.size for entry in entries)}
             else:
                 done = await pull_unit(engine, unit, weights=arguments.weights)

@@ -139,8 +139,9 @@ def _warn_full_weight(subject: Subject, name: str, study: Study, plan: list[Any]
     message = f"{name} trains whole models: after a timeout it is continued only while a watcher runs"
     subject.problems.warn("needs-watcher", where, message)
     if study.timeout <= FIRST_RESUME_POINT:
-        by_steps = any(isinstance(entry, dict) and entry.get("save_every_steps") for entry in plan)
-        only = "only save_every_steps leaves one" if by_steps else "each continuation starts from zero"
+        by_steps = all(isinstance(entry, dict) and entry.get("save_every_steps") for entry in plan)
+        none = "each continuation starts from zero; set save_every_steps"
+        only = "only save_every_steps leaves one" if by_steps else none
         message = (
             f"{study.timeout} s end before the first timed resume point, which is written after "
             f"{FIRST_RESUME_POINT} s: {only}"

@@ -168,7 +168,7 @@ def test_a_run_shorter_than_its_first_resume_point_is_warned_about(check: Check)
     assert result.ok
     (warning,) = (finding for finding in result.of(Severity.WARNING) if finding.code == "short-timeout")
     assert "before the first timed resume point" in warning.message
-    assert "starts from zero" in warning.message
+    assert "starts from zero; set save_every_steps" in warning.message
     # A LoRA trial has one attempt and no resume points, however long it may run.
     assert not any(f.code == "short-timeout" and "delta" in str(f.where) for f in result.findings)
 
