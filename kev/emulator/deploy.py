@@ -11,6 +11,7 @@ from kev.emulator.identity import DEFAULT_ENVIRONMENT, IMAGE_BUILDER
 from kev.emulator.images import image_files
 from kev.emulator.prices import check_priced
 from kev.emulator.store import Store
+from kev.emulator.variants import redeployed
 from kev.emulator.wire import invalid, new_id, not_found, pb
 
 EMPTY_SHA = hashlib.sha256(b"").hexdigest()
@@ -118,6 +119,8 @@ class Deployment:
             source=f"sources/{self._lay_out(definition)}",
         )
         self._store.save(function)
+        for variant in [each for each in self._store.functions.values() if each.base == function_id]:
+            self._store.save(redeployed(variant, function))
         return pb.FunctionCreateResponse(
             function_id=function_id,
             handle_metadata=metadata,

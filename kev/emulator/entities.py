@@ -61,6 +61,8 @@ class Function(Entity):
     binding: str = ""
     source: str = ""
     """Directory of its mounted files, relative to the root."""
+    options_bytes: bytes | None = None
+    """What a variant has other than its base."""
 
     @property
     def definition(self) -> pb.Function:

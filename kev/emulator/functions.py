@@ -5,11 +5,12 @@ from typing import Any
 
 from kev.emulator.deploy import function_data
 from kev.emulator.dispatch import Caller
-from kev.emulator.entities import App, Function
+from kev.emulator.entities import App
 from kev.emulator.identity import DEFAULT_ENVIRONMENT
 from kev.emulator.prices import check_priced
 from kev.emulator.scheduler import Scheduler
 from kev.emulator.store import Store
+from kev.emulator.variants import variant_of
 from kev.emulator.wire import new_id, not_found, pb
 
 
@@ -49,21 +50,8 @@ class Functions:
         ).hexdigest()
         function = next((each for each in self._store.functions.values() if each.binding == key), None)
         if function is None:
-            definition = with_options(base.definition, options)
-            check_priced(definition)
-            metadata = base.metadata
-            metadata.base_function_id = base.id
-            function = Function(
-                id=new_id("fu"),
-                app_id=base.app_id,
-                name=base.name,
-                definition_bytes=definition.SerializeToString(),
-                metadata_bytes=metadata.SerializeToString(),
-                parameters=request.serialized_params,
-                base=base.id,
-                binding=key,
-                source=base.source,
-            )
+            function = variant_of(base, new_id("fu"), key, request.serialized_params, options)
+            check_priced(function.definition)
             self._store.save(function)
         return pb.FunctionBindParamsResponse(bound_function_id=function.id, handle_metadata=function.metadata)
 
@@ -93,21 +81,3 @@ class Functions:
         if (app := self._store.deployed_app(name, environment)) is None:
             raise not_found(f"App '{name}' not found in environment '{environment}'.")
         return app
-
-
-def with_options(definition: pb.Function, options: Any) -> pb.Function:
-    """`definition` under other resources, limits, retries, volumes and secrets."""
-    if options.HasField("resources"):
-        definition.resources.MergeFrom(options.resources)
-    for name in ("timeout_secs", "concurrency_limit", "task_idle_timeout_secs", "warm_pool_size"):
-        if options.HasField(name):
-            setattr(definition, name, getattr(options, name))
-    if options.HasField("retry_policy"):
-        definition.retry_policy.CopyFrom(options.retry_policy)
-    if options.replace_volume_mounts:
-        del definition.volume_mounts[:]
-        definition.volume_mounts.extend(options.volume_mounts)
-    if options.replace_secret_ids:
-        del definition.secret_ids[:]
-        definition.secret_ids.extend(options.secret_ids)
-    return definition

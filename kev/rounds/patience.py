@@ -9,8 +9,8 @@ from kev.gate import Gate
 PAUSE_S = 2.0
 """Of a throttle that does not say how long it lasts."""
 
-PATIENCE_S = 300.0
-"""For throttles, in all."""
+PATIENCE_S = 1800.0
+"""For throttles, in all: as long as a session waits for anything before it goes on without."""
 
 Answer = TypeVar("Answer")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import modal
 import pytest
+from file_module import load_module
 from modal.exception import FunctionTimeoutError, NotFoundError, RemoteError
 
 from .conftest import APP_FILE, QUICK, Begin, Night, Pipe, load_app, modal_command
@@ -155,6 +156,15 @@ async def test_a_new_deployment_replaces_the_containers_of_the_old_one(night: Ni
     await night.deploy()
 
     assert await night.call("one_at_a_time") != before
+
+
+async def test_a_new_deployment_is_met_under_other_options_too(night: Night, tmp_path: Path) -> None:
+    before = await night.call("environment", "FROM_IMAGE", timeout=30)
+    file = tmp_path / "night_app_2.py"
+    file.write_text(APP_FILE.read_text().replace('"FROM_IMAGE": "yes"', '"FROM_IMAGE": "anew"'))
+    await load_module(file).app.deploy.aio(client=night.client)
+
+    assert (before, await night.call("environment", "FROM_IMAGE", timeout=30)) == (["yes"], ["anew"])
 
 
 async def test_the_environment_of_a_container_is_its_images_and_secrets_and_not_the_hosts(
