@@ -31,6 +31,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import torch
+import transformers
 from torch import Tensor, nn
 
 from kev import files
@@ -117,7 +118,8 @@ def plain(base: Path, work: Workload, *, one_by_one: bool) -> float:
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=1e-3, weight_decay=0.01)
     steps = len(encoded) // (BATCH * ACCUM)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1e-3, total_steps=steps, pct_start=0.1)
+    # torch's own one-cycle schedule fails at exactly ten steps.
+    schedule = transformers.get_cosine_schedule_with_warmup(optimizer, steps // 10, steps)
     loader = torch.utils.data.DataLoader(encoded, batch_size=BATCH, shuffle=True, collate_fn=list)
     ended = []
     for batch in loader:

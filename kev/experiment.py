@@ -5,7 +5,8 @@
     python -m kev.experiment --out runs/pulled --aggregate
 
 Trials run one after another; one runner works at a time. `--resume` goes on with what a kill left unfinished: training
-from its last resume point, scoring from its last answer. `--aggregate` ranks a study that was pulled.
+from its last resume point, scoring from its last answer. With the plan as well, its trials that had not begun begin.
+`--aggregate` ranks a study that was pulled.
 """
 
 import argparse
@@ -21,8 +22,18 @@ from kev.procedure.training import only_training
 from kev.records.plan import SNAPSHOT_FRACTIONS
 from kev.suite import open_suite
 from kev.text import visible
+from kev.trial.job import TrialJob
 from kev.trial.ranking import Ranked, aggregate
-from kev.trial.study import Study, describe, plan_jobs, resume_study, run_study, unfinished_jobs, wait_for
+from kev.trial.study import (
+    Study,
+    describe,
+    plan_jobs,
+    resume_study,
+    run_study,
+    unbegun_jobs,
+    unfinished_jobs,
+    wait_for,
+)  # fmt: skip
 from kev.trial.tools import torch_tools
 
 __all__ = ["EVALUATOR_FILES", "SNAPSHOT_FRACTIONS", "evaluator_hashes", "main"]
@@ -53,20 +64,26 @@ def _run(given: argparse.Namespace) -> int:
         given.out, open_suite(given.suite), open_suite(given.transfer) if given.transfer is not None else None,
         given.root.resolve(),
     )  # fmt: skip
+    jobs = plan_jobs(study, given.plan, given.existing or []) if given.plan is not None else []
     if given.resume:
-        if given.dry_run:
-            for job in unfinished_jobs(study):
-                say(f"{job.id}: would go on")
-            return 0
-        with only_training():
-            return _show(resume_study(study, torch_tools(given.device, say=say), given.out.parent))
-    jobs = plan_jobs(study, given.plan, given.existing or [])
+        return _resume(study, jobs, given)
     if given.dry_run:
         for job in jobs:
             say(describe(job))
         return 0
     with only_training():
         return _show(run_study(study, jobs, torch_tools(given.device, say=say), given.out.parent))
+
+
+def _resume(study: Study, jobs: list[TrialJob], given: argparse.Namespace) -> int:
+    if given.dry_run:
+        for job in unfinished_jobs(study):
+            say(f"{job.id}: would go on")
+        for job in unbegun_jobs(study, jobs):
+            say(describe(job))
+        return 0
+    with only_training():
+        return _show(resume_study(study, torch_tools(given.device, say=say), given.out.parent, jobs))
 
 
 def _show(ranked: Ranked) -> int:
@@ -107,7 +124,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=("cpu", "mps", "cuda"), help="where to compute (the best there is)")
     parser.add_argument("--wait-pid", type=int, metavar="PID", help="begin when that process is gone")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
-    parser.add_argument("--resume", action="store_true", help="go on with the trials that have not ended")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the trials that have not ended; with --plan, begin those that have not begun",
+    )
     parser.add_argument("--aggregate", action="store_true", help="only rank what is there")
     return parser
 

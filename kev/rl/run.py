@@ -79,7 +79,8 @@ def _reinforce(
     counters.begin_attempt(attempts_in(out_dir), options.attempt)
     log = RunLog(out_dir, clock, attempt=counters.attempt, echo=options.echo)
     _say_start(log, policy, before)
-    warnings = [*policy.model.remarks, *(notes_of(restored, points, threads=policy.threads) if resume else ())]
+    warnings = [*policy.model.remarks, *filter(None, [policy.schedule.warning()])]
+    warnings += notes_of(restored, points, threads=policy.threads) if resume else []
     for words in warnings:
         log.warn(words)
     point = None if restored is None else restored.point

@@ -52,11 +52,15 @@ class OneCycle:
         peak_at = WARM_UP * self.steps - 1
         return math.ceil(peak_at) if peak_at > 0 else 0
 
+    @property
+    def warm_up(self) -> str:
+        """How long it warms up, in words."""
+        steps = self.warm_up_steps
+        return f"{steps} of warm-up" if steps else "no warm-up, since a tenth of them is no more than one"
+
     def describe(self) -> str:
         """The schedule in words, for the log."""
-        warm_up = self.warm_up_steps
-        words = f"{warm_up} of warm-up" if warm_up else "no warm-up, since a tenth of them is no more than one"
-        return f"one cycle over {self.steps} steps, {words}"
+        return f"one cycle over {self.steps} steps, {self.warm_up}"
 
     def warning(self) -> str | None:
         """What whoever planned so few steps should know; None for a schedule that trains."""

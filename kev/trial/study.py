@@ -12,6 +12,7 @@ from kev.errors import DamagedFile, KevError, NotFound, Refused, UsageError
 from kev.records.plan import TrialConfig, plan_problems
 from kev.suite import Suite
 from kev.train.mix import trial_records
+from kev.train.schedule import OneCycle
 from kev.trial import provenance
 from kev.trial.job import CHECKPOINT, FAILED, RESULT, Tools, TrialJob, run_trial
 from kev.trial.ranking import RESULTS, Ranked, aggregate, note_failure
@@ -68,20 +69,26 @@ def run_study(study: Study, jobs: Sequence[TrialJob], tools: Tools, runs: Path) 
         return aggregate(study.directory)
 
 
-def resume_study(study: Study, tools: Tools, runs: Path) -> Ranked:
-    """Go on with every trial that has begun and not ended, then rank the study anew. Raises as `run_study`."""
+def resume_study(study: Study, tools: Tools, runs: Path, planned: Sequence[TrialJob] = ()) -> Ranked:
+    """Go on with every trial that has begun and not ended, begin those of `planned` that have not, then rank anew.
+
+    Raises as `run_study`, and Refused where a trial was begun with another configuration than is planned for it.
+    """
     with files.locked(runs / LOCK):
-        if not study.directory.is_dir():
-            raise NotFound(f"{study.directory}: no such study")
+        unfinished, new = unfinished_jobs(study), unbegun_jobs(study, planned)
         files.remove(study.directory / RESULTS)
-        for job in unfinished_jobs(study):
+        for job in unfinished:
             tools.say(f"[{job.id}] going on")
+            _run(study, job, tools, resume=True)
+        for job in new:
             _run(study, job, tools, resume=True)
         return aggregate(study.directory)
 
 
 def unfinished_jobs(study: Study) -> list[TrialJob]:
-    """The trials with a provenance and neither result nor failure, by name."""
+    """The trials with a provenance and neither result nor failure, by name. Raises NotFound without the study."""
+    if not study.directory.is_dir():
+        raise NotFound(f"{study.directory}: no such study")
     jobs = []
     for directory in sorted(path for path in study.directory.iterdir() if TRIAL.fullmatch(path.name)):
         if (directory / RESULT).exists() or (directory / FAILED).exists():
@@ -99,6 +106,24 @@ def unfinished_jobs(study: Study) -> list[TrialJob]:
     return jobs
 
 
+def unbegun_jobs(study: Study, planned: Sequence[TrialJob]) -> list[TrialJob]:
+    """Those of a plan's trials that have not begun. Raises Refused for a plan that is not that of the others."""
+    ours = {job.id for job in planned}
+    there = (path.name for path in study.directory.iterdir() if TRIAL.fullmatch(path.name))
+    if planned and (strange := min((name for name in there if name not in ours), default=None)):
+        raise Refused(f"{study.directory}: its {strange} is none of this plan's trials")
+    jobs = []
+    for job in planned:
+        try:
+            found = provenance.read(job.directory)
+        except NotFound:
+            jobs.append(job)
+            continue
+        if found["config"] != dict(job.config):
+            raise Refused(f"{job.directory}: was begun with another configuration than the plan has for it")
+    return jobs
+
+
 def describe(job: TrialJob, count: Callable[[TrialJob], int] | None = None) -> str:
     """What a trial would do, on one line."""
     if job.checkpoint is not None:
@@ -109,7 +134,9 @@ def describe(job: TrialJob, count: Callable[[TrialJob], int] | None = None) -> s
     steps = config.epochs * -(-records // per_step)
     steps = min(steps, config.max_steps or steps)
     kind = "full weights" if config.full_ft else f"LoRA r={config.lora}"
-    return f"{job.id}: train {kind} on {config.base}, {records:,} records, {steps:,} steps of {per_step}, then score"
+    schedule = OneCycle(steps)
+    said = f"{job.id}: train {kind} on {config.base}, {records:,} records, {steps:,} steps of {per_step}, then score"
+    return "; ".join([said, schedule.warm_up, *filter(None, [schedule.warning()])])
 
 
 def _run(study: Study, job: TrialJob, tools: Tools, *, resume: bool) -> None:

@@ -26,6 +26,38 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(tmp_path: Path, caps
     assert describe(scored_only) == f"01-existing-0: score {tmp_path}"
 
 
+@pytest.mark.parametrize(
+    ("steps", "says"),
+    [
+        (1, "1 steps of 8, then score; no warm-up, since a tenth of them is no more than one; a single step runs at"),
+        (10, "10 steps of 8, then score; no warm-up, since a tenth of them is no more than one"),
+        (11, "11 steps of 8, then score; 1 of warm-up"),
+        (130, "130 steps of 8, then score; 12 of warm-up"),
+    ],
+)
+def test_a_plan_that_barely_warms_up_is_told_before_it_trains(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], steps: int, says: str
+) -> None:
+    plan = write_plan(tmp_path, [{**CONFIG, "max_steps": steps}])
+    assert main(["--suite", str(EVALS / "decision-v1"), "--plan", str(plan), "--out", str(tmp_path / "mine"),
+                 "--root", str(ROOT), "--dry-run"]) == 0  # fmt: skip
+    said = capsys.readouterr().out.strip()
+    assert says in said and (steps == 1) == ("trains next to nothing" in said)
+
+
+def test_what_is_left_of_a_study_is_said_before_it_is_gone_on_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = study(tmp_path)
+    run_trial(job(mine.directory / "00-trial-0"), tools())
+    plan = write_plan(tmp_path, [CONFIG, {**CONFIG, "seed": 1}])
+    arguments = ["--suite", str(EVALS / "decision-v1"), "--out", str(mine.directory), "--root", str(ROOT), "--resume"]
+    assert main([*arguments, "--plan", str(plan), "--dry-run"]) == 0
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith("01-trial-1: train ")
+    assert main([*arguments, "--dry-run"]) == 0 and not capsys.readouterr().out
+
+
 def test_the_command_ranks_what_was_pulled_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = study(tmp_path)
     run_trial(job(mine.directory / "00-trial-0"), tools())

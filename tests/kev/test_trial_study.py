@@ -13,7 +13,7 @@ from kev.errors import DamagedFile, LockHeld, NotFound, Refused
 from kev.records.plan import TrialConfig
 from kev.trial.job import run_trial
 from kev.trial.ranking import aggregate
-from kev.trial.study import plan_jobs, resume_study, run_study
+from kev.trial.study import plan_jobs, resume_study, run_study, unbegun_jobs
 
 
 def test_a_study_runs_its_plan_and_ranks_it_beside_its_baseline(tmp_path: Path) -> None:
@@ -70,6 +70,39 @@ def test_a_killed_study_is_gone_on_with_and_ends_as_if_nothing_had_happened(tmp_
         study(tmp_path, "other"), plan_jobs(study(tmp_path, "other"), plan, []), tools(), tmp_path / "runs"
     )
     assert ranked.lines[0]["objective"] == whole.lines[0]["objective"]
+
+
+def test_trials_that_had_not_begun_begin_when_the_plan_is_given_again(tmp_path: Path) -> None:
+    mine = study(tmp_path)
+    plan = write_plan(tmp_path, [CONFIG, {**CONFIG, "seed": 1}, {**CONFIG, "seed": 2}])
+    jobs = plan_jobs(mine, plan, [])
+
+    def killed(config: TrialConfig, *arguments: Any, **settings: Any) -> None:
+        if config.seed == 1:
+            raise Killed
+        train_linear(config, *arguments, **settings)
+
+    with pytest.raises(Killed):
+        run_study(mine, jobs, tools(train=killed), tmp_path / "runs")
+    (mine.directory / "02-trial-2").mkdir()  # killed before it wrote anything
+    assert [each.id for each in unbegun_jobs(mine, jobs)] == ["02-trial-2"]
+    for planned, ended in (([], {"00-trial-0", "01-trial-1"}), (jobs, {each.id for each in jobs})):
+        assert {line["id"] for line in resume_study(mine, tools(), tmp_path / "runs", planned).lines} == ended
+
+
+def test_a_study_is_not_gone_on_with_by_another_plan(tmp_path: Path) -> None:
+    mine = study(tmp_path)
+    run_study(mine, plan_jobs(mine, write_plan(tmp_path, [CONFIG, CONFIG]), []), tools(), tmp_path / "runs")
+    before = (mine.directory / "results.jsonl").read_bytes()
+    for entries, words in (
+        ([CONFIG], "its 01-trial-1 is none of this plan's trials"),
+        ([CONFIG, {**CONFIG, "seed": 1}, CONFIG], "01-trial-1: was begun with another configuration"),
+    ):
+        with pytest.raises(Refused, match=words):
+            resume_study(mine, tools(), tmp_path / "runs", plan_jobs(mine, write_plan(tmp_path, entries), []))
+    assert (mine.directory / "results.jsonl").read_bytes() == before
+    with pytest.raises(NotFound):
+        resume_study(study(tmp_path, "nowhere"), tools(), tmp_path / "runs")
 
 
 def test_one_runner_works_at_a_time(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from kev.records.spec import STUDY_NAME, Study
 from kev.rounds.checks.arms import TRIAL
 from kev.rounds.checks.reads import check_suite_path, is_inside
 from kev.rounds.subject import Subject
+from kev.train.schedule import OneCycle
 
 FIRST_RESUME_POINT = 3600
 """Seconds after which a full-weight run first writes a resume point by the clock."""
@@ -37,6 +38,7 @@ def check_studies(subject: Subject) -> None:
         _check_splits(subject, readable, where)
         plan = _check_plan(subject, readable, where)
         _check_limits(subject, name, readable, plan, where)
+        _warn_single_steps(subject, readable, plan or [], where)
         _check_arms_of_trials(subject, name, plan, where)
 
 
@@ -150,6 +152,13 @@ def _warn_full_weight(subject: Subject, name: str, study: Study, plan: list[Any]
     if any(isinstance(entry, dict) and entry.get("snapshot_fractions") == "none" for entry in plan):
         message = f"{study.plan} keeps no snapshot: if the end is spoilt, nothing of the run is left"
         subject.problems.warn("no-snapshots", (*where, "plan"), message)
+
+
+def _warn_single_steps(subject: Subject, study: Study, plan: list[Any], where: JsonPath) -> None:
+    for index, entry in enumerate(plan):
+        if isinstance(entry, dict) and entry.get("max_steps") == 1:
+            message = f"{study.plan}: [{index}].max_steps: {OneCycle(1).warning()}"
+            subject.problems.warn("single-step", (*where, "plan"), message)
 
 
 def _check_arms_of_trials(subject: Subject, name: str, plan: list[Any] | None, where: JsonPath) -> None:

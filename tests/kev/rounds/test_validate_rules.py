@@ -173,6 +173,16 @@ def test_a_run_shorter_than_its_first_resume_point_is_warned_about(check: Check)
     assert not any(f.code == "short-timeout" and "delta" in str(f.where) for f in result.findings)
 
 
+def test_a_plan_of_a_single_step_is_warned_about(tmp_path: Path) -> None:
+    write_checkout(tmp_path)
+    path = tmp_path / SPEC["studies"]["r201-delta"]["plan"]
+    plan = json.loads(path.read_text())
+    for steps, warned in ((1, True), (2, False)):
+        path.write_text(json.dumps([{**plan[0], "max_steps": steps}, *plan[1:]]))
+        result = validate(write_spec(tmp_path / "r201.json", SPEC), tmp_path)
+        assert (("single-step", "studies.r201-delta.plan") in found(result, Severity.WARNING)) == warned
+
+
 def test_directories_of_another_round_are_warned_about(check: Check) -> None:
     spec = changed(
         SPEC, "confirm", "locked", "candidate_reads", "locked", to="runs/locked/lamps-{size}-r200-ungated/transfer"
