@@ -53,7 +53,7 @@ def _of_entry(entry: JournalEntry, note: str) -> Facts:
         ("score", words.score(entry.score)),
         ("improvement", words.gain(entry.improvement)),
         ("type", entry.train_type or figures.MISSING),
-        ("failure", entry.failure_type or "none named"),
+        ("failure", entry.failure_named or "none named"),
         ("configuration", entry.configuration or figures.MISSING),
         ("what", entry.what or figures.MISSING),
         ("why", entry.why or figures.MISSING),

@@ -26,7 +26,7 @@ class BenchObserver:
         if target.is_results:
             self._view = ComparisonView(target.path, self._cache)
         else:
-            self._view = WorkspaceView(target.path, self._cache)
+            self._view = WorkspaceView(target.path, self._cache, clock)
         # Not the folders below: the models, the data and their links hold more than a watch of the system may.
         self._changes = Changes(self._folders(), poll=poll, recursive=False)
 

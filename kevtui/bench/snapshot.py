@@ -97,6 +97,11 @@ class JournalEntry:
     """Whether what it says agrees with what the machine knows; None where that was not checked."""
     breaches: tuple[str, ...] = ()
 
+    @property
+    def failure_named(self) -> str:
+        """The type of failure; "" where none is said, and of a round that went well "unknown" says none."""
+        return "" if self.succeeded and self.failure_type == "unknown" else self.failure_type
+
 
 @dataclass(frozen=True, slots=True)
 class Journal:

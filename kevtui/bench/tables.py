@@ -112,7 +112,7 @@ def _journal(run: Run, paint: Paint) -> Iterator[Text]:
             words.score(entry.score),
             words.gain(entry.improvement),
             entry.train_type,
-            entry.failure_type,
+            entry.failure_named,
             entry.what,
             "; ".join(entry.breaches),
         )

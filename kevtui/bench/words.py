@@ -121,7 +121,7 @@ def _of_run(run: Run) -> Iterator[Fact]:
         line = ", ".join(said)
         yield Fact("submission", str(each.number), line, line)
     for entry in run.journal.entries:
-        said = [outcome(entry), f"score {score(entry.score)}", entry.train_type, entry.failure_type, entry.what]
+        said = [outcome(entry), f"score {score(entry.score)}", entry.train_type, entry.failure_named, entry.what]
         said += [f"breach: {breach}" for breach in entry.breaches]
         line = ", ".join(word for word in said if word)
         yield Fact("iteration", str(entry.number), line, line)

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from kev import files
+from kev.autorl.journal.check_form import decode
 from kev.autorl.scores import Scores, best_of, read_scores
 from kev.autorl.workspace import GRADER, RunName, Workspace
+from kev.clock import Clock
 from kev.errors import DamagedFile, KevError, UsageError
 from kev.records.autorl import RunMeta
 from kev.records.base import read_record
@@ -16,6 +18,7 @@ from kev.text import shorten
 from kevtui.bench import journal_text
 from kevtui.bench.files_cache import FilesCache, signature_of
 from kevtui.bench.grading import GradingWatch
+from kevtui.bench.journal_check import JournalCheck
 from kevtui.bench.snapshot import (
     AgentLog,
     Evaluation,
@@ -35,14 +38,14 @@ LOG_LINES = 200
 LONGEST_LOG_LINE = 1000
 MAX_JOURNAL_BYTES = 4 * 1024 * 1024
 STORE = "store.jsonl"
-NOT_CHECKED = "not checked: nothing compares it with the scores yet"
 
 
 class WorkspaceView:
     """Looks at one workspace again and again; a look costs what changed."""
 
-    def __init__(self, directory: Path, cache: FilesCache) -> None:
+    def __init__(self, directory: Path, cache: FilesCache, clock: Clock) -> None:
         self.workspace = Workspace(directory)
+        self._check = JournalCheck(self.workspace, clock)
         self._cache = cache
         self._grading = GradingWatch(store_of(directory))
         self._log = LogTail(self.workspace.agent_log)
@@ -84,8 +87,7 @@ class WorkspaceView:
     def _journal(self) -> Journal:
         sections = self._cache.get(self.workspace.summary, _read_sections) or []
         lines = self._cache.get(self.workspace.summary_lines, _read_lines) or []
-        entries = journal_text.merge(sections, lines)
-        return Journal(entries, note=NOT_CHECKED if entries else "")
+        return self._check.mark(journal_text.merge(sections, lines))
 
     def _agent_log(self, now: datetime) -> AgentLog:
         path = self.workspace.agent_log
@@ -158,7 +160,7 @@ def submissions_of(scores: Scores) -> tuple[Submission, ...]:
 
 def failures_of(entries: Sequence[JournalEntry], submissions: Sequence[Submission]) -> tuple[FailureCount, ...]:
     """How often the journal names each type of failure, and the gradings that failed, apart."""
-    counted = Counter(entry.failure_type for entry in entries if entry.failure_type)
+    counted = Counter(entry.failure_type for entry in entries if entry.failure_named)
     failed = sum(each.error is not None for each in submissions)
     if failed:
         counted["grading failed"] += failed
@@ -171,11 +173,11 @@ def read_meta(path: Path) -> RunMeta:
 
 
 def _read_text(path: Path) -> str:
-    return files.read_bytes(path, limit=MAX_JOURNAL_BYTES).decode(errors="backslashreplace").removeprefix("\ufeff")
+    return decode(files.read_bytes(path, limit=MAX_JOURNAL_BYTES), path.name)[0]
 
 
 def _read_sections(path: Path) -> list[JournalEntry]:
-    return journal_text.read_markdown(_read_text(path))
+    return journal_text.read_sections(_read_text(path))
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:

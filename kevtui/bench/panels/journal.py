@@ -44,7 +44,7 @@ def key_of(entry: JournalEntry) -> str:
 
 
 def _columns(view: View, entries: tuple[JournalEntry, ...]) -> list[str]:
-    failed = any(entry.failure_type for entry in entries)
+    failed = any(entry.failure_named for entry in entries)
     wide = [name for name in _WIDTHS if name != "failure" or failed]
     return wide if view.width >= 80 else [name for name in wide if name in _NARROW]
 
@@ -64,13 +64,14 @@ def draw(entry: JournalEntry, columns: list[str], view: View) -> Line:
         "score": (words.score(entry.score), Role.TEXT),
         "change": (words.gain(entry.improvement), gain_role(entry.improvement)),
         "type": (entry.train_type or figures.MISSING, Role.TEXT),
-        "failure": (entry.failure_type, Role.WARN),
+        "failure": (entry.failure_named, Role.WARN),
     }
     pen = view.pen().gap(1 if view.narrow else 0).add(f"{words.check_mark(entry)} ", _MARK_ROLE[entry.holds])
     for name in columns:
         text, role = cells[name]
         pen.add(text, role, width=_WIDTHS[name], right=name in _RIGHT).gap(2)
-    if entry.breaches:
-        more = f" (and {len(entry.breaches) - 1} more)" if len(entry.breaches) > 1 else ""
-        pen.add(f"{entry.breaches[0]}{more}  ", Role.BAD)
-    return pen.add(entry.what).line()
+    if not entry.breaches:
+        return pen.add(entry.what).line()
+    more = f" (and {len(entry.breaches) - 1} more)" if len(entry.breaches) > 1 else ""
+    pen.add(entry.what, width=min(pen.measure(entry.what), pen.left // 2)).gap(2)
+    return pen.add(f"{entry.breaches[0]}{more}", Role.BAD).line()

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from bench_files import FULL_WIDTH, HOSTILE, STARTED, SUMMARY, entry, result, workspace, write_meta
 
+from kev.autorl.journal.compose import Order
+from kev.autorl.journal.writing import append_round
+from kev.autorl.workspace import Workspace
 from kev.clock import Clock
 from kevtui.bench import words
 from kevtui.bench.machine import MachineWatch
@@ -122,12 +125,41 @@ def test_the_journal_is_read_with_both_widths_of_signs_and_both_line_ends(place:
     assert [(each.kind, each.count) for each in run.failures] == [("training_diverged", 1)]
 
 
-def test_a_journal_that_nobody_checked_has_no_check_marks(place: Path) -> None:
-    workspace(place, [])
-    (place / "reports" / "summary.md").write_text(SUMMARY)
+def test_a_round_is_marked_by_whether_the_machine_has_what_it_says(place: Path) -> None:
+    watching = observer(workspace(place, [entry(1, 24.0)]))
+    summary = place / "reports" / "summary.md"
+    summary.write_text(SUMMARY.replace("Score**: 24.0", "Score**: 91.5") + FULL_WIDTH)
+    run = watching.observe().run
+    assert run is not None
+    first, second = run.journal.entries
+    assert first.holds is False and any("no submission has this score" in each for each in first.breaches)
+    assert second.holds is False and any("missing" in each for each in second.breaches)
+    assert any("no summary.jsonl" in each for each in run.journal.breaches)
+    summary.write_text(SUMMARY)
+    run = watching.observe().run
+    assert run is not None
+    assert not any("no submission has this score" in each for each in run.journal.entries[0].breaches)
+
+
+def test_a_round_that_was_written_from_the_machines_files_holds(place: Path) -> None:
+    workspace(place, [entry(1, 24.0)])
+    (place / "code").mkdir()
+    (place / "code" / "train.py").write_text("from trl import SFTTrainer\nSFTTrainer(model='m').train()\n")
+    order = Order(what="a warm start", why="the base leaves the marker out, see scores.json", submission=1)
+    append_round(Workspace(place), order, HeldClock(900.0))
+    run = run_in(place)
+    assert [(each.number, each.holds, each.breaches) for each in run.journal.entries] == [(1, True, ())]
+    assert run.journal.breaches == ()
+
+
+def test_without_scores_a_journal_is_not_said_to_hold(place: Path) -> None:
+    workspace(place, [entry(1, 24.0)])
+    order = Order(what="a warm start", why="the base leaves the marker out, see scores.json", submission=1)
+    append_round(Workspace(place), order, HeldClock(900.0))
+    (place / "scores.json").unlink()
     journal = run_in(place).journal
-    assert [entry.holds for entry in journal.entries] == [None]
-    assert "not checked" in journal.note
+    assert [each.holds for each in journal.entries] == [None]
+    assert "scores are not compared" in journal.note
 
 
 def test_the_log_is_followed_from_its_end(place: Path) -> None:

@@ -1,0 +1,90 @@
+"""What the machine's files say of an agent's journal: a mark for each round, and its breaches."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from kev.autorl.journal.check_form import decode
+from kev.autorl.journal.checking import Written, check_journal
+from kev.autorl.journal.facts import read_facts
+from kev.autorl.journal.findings import SUMMARY, Finding
+from kev.autorl.journal.section import Section, read_journal
+from kev.autorl.journal.writing import read_written
+from kev.autorl.workspace import Workspace
+from kev.clock import Clock
+from kevtui.bench.files_cache import signature_of
+from kevtui.bench.snapshot import Journal, JournalEntry
+
+LEGEND = "✓ as the machine has it, ✗ not"
+MOST_BREACHES = 20
+"""Of a round, and of the files as a whole."""
+
+
+class JournalCheck:
+    """Holds the last check; it is made again when one of the files behind it changed."""
+
+    def __init__(self, workspace: Workspace, clock: Clock) -> None:
+        self._workspace = workspace
+        self._clock = clock
+        self._signatures: object = None
+        self._breaches: Mapping[int | None, tuple[str, ...]] = {}
+        self._is_compared = False
+        self._note = ""
+
+    def mark(self, entries: Sequence[JournalEntry]) -> Journal:
+        """`entries` with their marks; nothing is checked before there is one."""
+        if not entries:
+            return Journal()
+        workspace = self._workspace
+        # Not agent.log: it grows with every line that a training prints.
+        paths = (workspace.summary, workspace.summary_lines, workspace.scores, workspace.run_meta)
+        signatures = [signature_of(path) for path in paths]
+        if signatures != self._signatures:
+            self._signatures = signatures
+            self._check()
+        known = True if self._is_compared else None
+        marked = tuple(
+            replace(entry, holds=False if breaches else known, breaches=breaches)
+            for entry in entries
+            for breaches in [self._breaches.get(entry.number, ())]
+        )
+        return Journal(marked, self._breaches.get(None, ()), self._note)
+
+    def _check(self) -> None:
+        written = read_written(self._workspace.summary.parent)
+        facts = read_facts(self._workspace, self._clock)
+        found = check_journal(written, facts)
+        sections = read_journal(decode(written.summary or b"", SUMMARY)[0]).sections
+        self._is_compared = facts.scores is not None
+        self._note = LEGEND if self._is_compared else f"{LEGEND}; scores are not compared"
+        self._breaches = _by_round(found, sections, written)
+
+
+def _by_round(
+    found: Sequence[Finding], sections: Sequence[Section], written: Written
+) -> dict[int | None, tuple[str, ...]]:
+    """The words of each breach under the number of its round; under None those of the files as a whole."""
+    lines = _rounds_of_lines(written.lines or b"")
+    words: dict[int | None, list[str]] = defaultdict(list)
+    for each in found:
+        if each.file == SUMMARY:
+            before = [section.iteration for section in sections if section.line <= (each.line or 0)]
+            number = before[-1] if before else None
+        else:
+            number = lines.get(each.line or 0)
+        words[number].append(each.words())
+    return {number: tuple(told[:MOST_BREACHES]) for number, told in words.items()}
+
+
+def _rounds_of_lines(data: bytes) -> dict[int, int]:
+    """The round that each line of `summary.jsonl` is about, where it says one."""
+    found = {}
+    for number, line in enumerate(data.decode(errors="replace").split("\n"), start=1):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) and type(value.get("iteration")) is int:
+            found[number] = value["iteration"]
+    return found
