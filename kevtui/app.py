@@ -26,6 +26,7 @@ from kevtui.keymap import BINDINGS, Binding, looking, of_live, of_replay
 from kevtui.observe.snapshot import Snapshot
 from kevtui.screens.panels import PanelsScreen
 from kevtui.screens.watch import WatchScreen
+from kevtui.theme_watch import ThemeWatch
 from kevtui.widgets.ink import Ink
 
 if TYPE_CHECKING:
@@ -84,6 +85,14 @@ class KevApp(App[int]):
             self.error = error
             super().__init__()
 
+    class ThemeWritten(Message):
+        """The file of the theme in use was written: `palette` is what it holds now, None where that is no theme."""
+
+        def __init__(self, palette: themes.Palette | None, trouble: str = "") -> None:
+            self.palette = palette
+            self.trouble = trouble
+            super().__init__()
+
     def __init__(
         self,
         open_source: Callable[[], SnapshotSource[Any]],
@@ -115,6 +124,7 @@ class KevApp(App[int]):
         self._use(self._palette)
         self._watch = self.make_screen(title)
         self._feed = Feed(open_source, self._deliver, self._fail)
+        self._theme_watch: ThemeWatch | None = None
         self.failure: Exception | None = None
 
     def make_screen(self, title: str) -> PanelsScreen[Any]:
@@ -132,11 +142,14 @@ class KevApp(App[int]):
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._feed.start)
+        self.call_after_refresh(self._watch_theme_file)
         if self._complaint:
             self.notify(self._complaint, severity="warning", markup=False)
 
     def on_unmount(self) -> None:
         self._feed.stop()
+        if self._theme_watch is not None:
+            self._theme_watch.stop()
 
     async def on_event(self, event: events.Event) -> None:
         # Here every key passes on its way to whatever has the focus, with the moment at which it was read.
@@ -211,8 +224,16 @@ class KevApp(App[int]):
     def _use(self, palette: themes.Palette) -> None:
         self._palette = palette
         theme = palette.as_textual()
+        if theme.name == self.theme:
+            # Textual takes other colours only under another name.
+            theme.name += "-again"
         self.register_theme(theme)
         self.theme = theme.name
+
+    def _wear(self, palette: themes.Palette) -> None:
+        self.ink.use(palette)
+        self._use(palette)
+        self._watch.forget_shown()
 
     def action_use_theme(self, name: str) -> None:
         try:
@@ -220,9 +241,26 @@ class KevApp(App[int]):
         except themes.BadTheme as error:
             self.notify(str(error), severity="warning", markup=False)
             return
-        self.ink.use(palette)
-        self._use(palette)
-        self._watch.forget_shown()
+        self._wear(palette)
+        if self._theme_watch is not None:
+            self._theme_watch.follow(palette)
+
+    def _watch_theme_file(self) -> None:
+        """Follow the theme's file where the user has themes; those of the package do not change."""
+        if not themes.directories()[0].is_dir():
+            return
+        self._theme_watch = ThemeWatch(
+            self._palette,
+            lambda palette: self.post_message(self.ThemeWritten(palette)),
+            lambda trouble: self.post_message(self.ThemeWritten(None, trouble)),
+        )
+        self._theme_watch.start()
+
+    def on_kev_app_theme_written(self, message: ThemeWritten) -> None:
+        if message.palette is None:
+            self.notify(message.trouble, severity="warning", markup=False)
+        elif message.palette.name == self._palette.name:
+            self._wear(message.palette)
 
     def action_next_theme(self) -> None:
         names = themes.names()

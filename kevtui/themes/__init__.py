@@ -103,12 +103,17 @@ def names(places: list[Path] | None = None) -> list[str]:
     return sorted(found, key=lambda name: (name != DEFAULT, name))
 
 
+def find(name: str, places: list[Path] | None = None) -> Path | None:
+    """The file of the theme called `name`."""
+    # A name is a name, never a path: "../x" would read outside the directories.
+    paths = [place / f"{name}.toml" for place in places or directories() if name == Path(name).name]
+    return next((path for path in paths if path.is_file()), None)
+
+
 def load(name: str, places: list[Path] | None = None) -> Palette:
     """The theme called `name`. Raises BadTheme, naming the file or the themes there are."""
     places = places or directories()
-    # A name is a name, never a path: "../x" would read outside the directories.
-    paths = [place / f"{name}.toml" for place in places if name == Path(name).name]
-    path = next((path for path in paths if path.is_file()), None)
+    path = find(name, places)
     if path is None:
         raise BadTheme(f"theme {name!r}: no such theme; there are {', '.join(names(places))}")
     try:

@@ -1,12 +1,15 @@
 """Colours come from small files; a bad one is one line and never the end."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import sample_snapshots as samples
-from shown_app import shown
+from shown_app import PATIENCE, Shown, shown
 
 from kevtui import themes
+from kevtui.theme_watch import ThemeWatch
 from kevtui.widgets.line import Role
 
 PACKAGE = [Path(themes.__file__).parent]
@@ -128,3 +131,99 @@ async def test_no_color_leaves_no_colour_but_keeps_the_weights(monkeypatch: pyte
         assert all(colour.is_default for colour in colours)
         assert any(style and style.bold for style in styles)
         assert any(style and style.reverse for style in styles)
+
+
+def written(place: Path, **changed: str) -> str:
+    """A theme of the user called mine, put in place at once as editors do; its text."""
+    text = (PACKAGE[0] / "default.toml").read_text()
+    for name, colour in changed.items():
+        text = re.sub(rf'^{name} = "[^"]*"', f'{name} = "{colour}"', text, flags=re.MULTILINE)
+    sibling = place / "mine.toml.new"
+    sibling.write_text(text)
+    sibling.replace(place / "mine.toml")
+    return text
+
+
+def watched(found: list[object]) -> ThemeWatch:
+    return ThemeWatch(themes.load("mine"), found.append, found.append)
+
+
+def test_a_theme_is_read_again_when_its_file_is_another_one(users_directory: Path) -> None:
+    written(users_directory)
+    found: list[object] = []
+    watch = watched(found)
+    watch.look()
+    assert found == []
+    written(users_directory, good="#00ff00")
+    watch.look()
+    assert [palette.colours["good"] for palette in found if isinstance(palette, themes.Palette)] == ["#00ff00"]
+    written(users_directory, good="#00ff00")  # saved without a change
+    watch.look()
+    assert len(found) == 1
+
+
+def test_a_broken_theme_is_told_once_and_a_mended_one_is_taken(users_directory: Path) -> None:
+    written(users_directory)
+    found: list[object] = []
+    watch = watched(found)
+    (users_directory / "mine.toml").write_text("label = 'half")
+    watch.look()
+    watch.look()
+    assert len(found) == 1 and "mine.toml" in str(found[0]) and "\n" not in str(found[0])
+    written(users_directory, bad="#ff0000")
+    watch.look()
+    assert isinstance(found[1], themes.Palette) and found[1].colours["bad"] == "#ff0000"
+
+
+def test_a_theme_that_is_taken_away_is_told_and_stays(users_directory: Path) -> None:
+    written(users_directory)
+    found: list[object] = []
+    watch = watched(found)
+    (users_directory / "mine.toml").unlink()
+    watch.look()
+    watch.look()
+    assert len(found) == 1 and "no such theme" in str(found[0])
+
+
+def test_of_a_theme_that_is_no_longer_used_nothing_is_told(users_directory: Path) -> None:
+    written(users_directory)
+    found: list[object] = []
+    watch = watched(found)
+    watch.follow(themes.load("light"))
+    written(users_directory, good="#00ff00")
+    watch.look()
+    assert found == []
+
+
+async def until(it: Shown, right: Callable[[], bool]) -> None:
+    for _ in range(PATIENCE):
+        if right():
+            break
+        await it.pilot.pause(0.01)
+    assert right()
+    await it.pilot.pause()
+
+
+def colours_on(it: Shown) -> set[str]:
+    strips = it.app.screen._compositor.render_strips()
+    return {
+        style.color.get_truecolor().hex
+        for strip in strips
+        for _, style, _ in strip
+        if style is not None and style.color
+    }
+
+
+async def test_the_screen_takes_the_colours_that_are_written_and_keeps_them_when_they_break(
+    users_directory: Path,
+) -> None:
+    written(users_directory, text="#010203", border="#0a0b0c")
+    async with shown(samples.night(), (100, 40), theme="mine") as it:
+        assert {"#010203", "#0a0b0c"} <= colours_on(it)
+        written(users_directory, text="#040506", border="#0d0e0f")
+        await until(it, lambda: "#040506" in colours_on(it))
+        assert {"#0d0e0f"} <= colours_on(it) and not {"#010203", "#0a0b0c"} & colours_on(it)
+        (users_directory / "mine.toml").write_text("colours = 1")
+        await until(it, lambda: bool(it.app._notifications))
+        assert "mine.toml: has no [colours]" in next(iter(it.app._notifications)).message
+        assert "#040506" in colours_on(it)
