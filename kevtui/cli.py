@@ -71,6 +71,10 @@ def _run(arguments: argparse.Namespace, parser: "Parser") -> int:
             from kevtui.completion import print_targets
 
             return print_targets()
+        case "record":
+            from kevtui.record.command import record
+
+            return record(arguments)
         case "replay":
             from kevtui.replay.command import replay
 
@@ -239,6 +243,12 @@ def _replay(parser: argparse.ArgumentParser) -> None:
     _add_screen_options(parser)
 
 
+def _record(parser: argparse.ArgumentParser) -> None:
+    _add_target(parser)
+    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="the file to write (default: by its name, here)")
+    parser.add_argument("--json", action="store_true", help="say what was taken out and left out as JSON")
+
+
 def _completion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
 
@@ -257,6 +267,7 @@ COMMANDS: Final = (
     ("status", "a session in one line, for tmux or a prompt", _status),
     ("report", "a session as Markdown, or as one HTML page", _report),
     ("doctor", "what stands in the way of a night, and the fix", _doctor),
+    ("record", "a night in one file to give away, with nothing secret in it", _record),
     ("replay", "a night again, at any moment and speed", _replay),
     ("completion", "completion for a shell, to be evaluated by it", _completion),
     ("web", "the dashboard in a browser on this machine", _web),

@@ -31,6 +31,13 @@ def session(arguments: argparse.Namespace) -> int:
     bench = bench_at(arguments.session, root=arguments.root, cwd=Path.cwd())
     if bench is not None:
         return _bench(bench, arguments, output)
+    from kevtui.record.opening import bundle_at
+
+    recorded = bundle_at(arguments.session, root=arguments.root, cwd=Path.cwd())
+    if recorded is not None:
+        from kevtui.replay import command as replay
+
+        return replay.recorded(recorded, arguments, output)
     from kevtui.observe.target import resolve
 
     target = resolve(arguments.session, root=arguments.root, cwd=Path.cwd())

@@ -23,7 +23,7 @@ from kev.files.json_values import (
     read_json_lines,
 )
 from kev.files.locking import lock_holder, locked
-from kev.files.reading import MAX_JSON_BYTES, list_names, read_bytes, read_end
+from kev.files.reading import MAX_JSON_BYTES, list_names, read_bytes, read_end, read_start
 from kev.files.removing import remove, remove_at_once, remove_tree
 from kev.files.replacing import (
     create_exclusive,
@@ -40,5 +40,5 @@ __all__ = [
     "MAX_JSON_BYTES", "UTF8_BOM", "IncomingFile", "Line", "append", "as_finite", "create_exclusive", "dump_json",
     "dump_json_line", "find_recoverable", "link", "list_names", "lock_holder", "locked", "make_directory",
     "make_scratch", "move", "open_log", "parse_json", "parse_json_lines", "read_bytes", "read_end", "read_json",
-    "read_json_lines", "remove", "remove_at_once", "remove_tree", "seal", "write_atomic", "write_through",
+    "read_json_lines", "read_start", "remove", "remove_at_once", "remove_tree", "seal", "write_atomic", "write_through",
 ]  # fmt: skip

@@ -37,6 +37,12 @@ def read_end(path: Path, limit: int) -> bytes:
         return os.pread(descriptor, limit, max(0, size - limit))
 
 
+def read_start(path: Path, limit: int) -> bytes:
+    """The first `limit` bytes of a regular file, however large it is. Raises as `read_bytes` does."""
+    with _opened(path) as (descriptor, _):
+        return os.pread(descriptor, limit, 0)
+
+
 def list_names(directory: Path) -> list[str]:
     """The names in a directory, sorted; none where there is no such directory. Raises DamagedFile."""
     try:

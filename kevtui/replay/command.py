@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kevtui.observe.snapshot import Snapshot
     from kevtui.observe.target import Target
     from kevtui.replay.history import History
+    from kevtui.replay.night import Night
 
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?Z?")
 
@@ -33,9 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def replay(arguments: argparse.Namespace) -> int:
     """Replay what `arguments` name; the exit status. Raises KevError, OutputLost and OutputEnded."""
-    from kevtui.observe.target import resolve
+    from kevtui.record.opening import bundle_at, open_bundle
 
     output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
+    bundle = bundle_at(arguments.session, root=arguments.root, cwd=Path.cwd())
+    if bundle is not None:
+        return _play(lambda: history_of(open_bundle(bundle)), bundle.name, arguments, output)
+    from kevtui.observe.target import resolve
+
     target = resolve(arguments.session, root=arguments.root, cwd=Path.cwd())
 
     def opened() -> "History":
@@ -43,6 +49,22 @@ def replay(arguments: argparse.Namespace) -> int:
 
         return open_history(target, arguments.leases or leases_of(target.root))
 
+    return _play(opened, target.title, arguments, output)
+
+
+def recorded(bundle: Path, arguments: argparse.Namespace, output: Output) -> int:
+    """A recorded night as a session that is over: at its last moment, and any other one key away; the exit status."""
+    from kevtui.record.opening import open_bundle
+
+    if arguments.plain:
+        raise UsageError(f"{bundle.name} is a recorded night, in which nothing changes; --once or --json prints it")
+    arguments.at, arguments.speed = None, 60.0
+    return _play(lambda: history_of(open_bundle(bundle)), bundle.name, arguments, output, at_end=True)
+
+
+def _play(
+    opened: "Callable[[], History]", title: str, arguments: argparse.Namespace, output: Output, *, at_end: bool = False
+) -> int:
     if arguments.once or arguments.json:
         return _print(opened(), arguments, output)
     from kevtui.session_command import no_screen
@@ -50,17 +72,23 @@ def replay(arguments: argparse.Namespace) -> int:
     if why := no_screen(output):
         complain(f"{why}: printing one moment as with --once")
         return _print(opened(), arguments, output)
-    return _show(opened, target.title, arguments, output)
+    return _show(opened, title, arguments, output, at_end=at_end)
 
 
 def open_history(target: "Target", leases: Path) -> "History":
-    """What is recorded of `target`. Raises NotFound where that is nothing."""
-    from kevtui.replay.history import History
+    """What is on the disk of `target`. Raises NotFound where that is nothing."""
     from kevtui.replay.night import load_night
 
-    history = History(load_night(target, leases))
+    return history_of(load_night(target, leases))
+
+
+def history_of(night: "Night") -> "History":
+    """What `night` says of when. Raises NotFound where that is nothing."""
+    from kevtui.replay.history import History
+
+    history = History(night)
     if history.is_empty:
-        raise NotFound(f"{target.title}: nothing there to replay; no file of it has a time")
+        raise NotFound(f"{night.target.title}: nothing there to replay; no file of it has a time")
     return history
 
 
@@ -70,7 +98,7 @@ def _print(history: "History", arguments: argparse.Namespace, output: Output) ->
 
     snapshot = moment(history, parse_moment(arguments.at, history) if arguments.at else history.ends_at)
     output.write(_rendered(snapshot, arguments, output))
-    return exit_status(snapshot, strict=False)
+    return exit_status(snapshot, strict=getattr(arguments, "strict", False))
 
 
 def _rendered(snapshot: "Snapshot", arguments: argparse.Namespace, output: Output) -> str:
@@ -83,7 +111,9 @@ def _rendered(snapshot: "Snapshot", arguments: argparse.Namespace, output: Outpu
     return once.render(snapshot, output)
 
 
-def _show(open_history: "Callable[[], History]", title: str, arguments: argparse.Namespace, output: Output) -> int:
+def _show(
+    opened: "Callable[[], History]", title: str, arguments: argparse.Namespace, output: Output, *, at_end: bool
+) -> int:
     from kevtui.app import Options, run
     from kevtui.replay.player import Player
     from kevtui.settings import BadSettings, read_settings
@@ -96,9 +126,11 @@ def _show(open_history: "Callable[[], History]", title: str, arguments: argparse
         return exit_codes.USAGE
 
     def start(history: "History") -> datetime:
-        return parse_moment(arguments.at, history) if arguments.at else history.begins_at
+        if arguments.at:
+            return parse_moment(arguments.at, history)
+        return history.ends_at if at_end else history.begins_at
 
-    player = Player(open_history, start=start, speed=arguments.speed)
+    player = Player(opened, start=start, speed=arguments.speed, playing=not at_end)
     ascii_only = output.ascii_only or settings.ascii
     options = Options(
         theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings,

@@ -32,20 +32,26 @@ class Night:
     files: tuple[HeldFile, ...]
     state: str | None = None
     spec: str | None = None
+    links_out: tuple[str, ...] = ()
+    """Files that were left out, since only a link leads to them and they lie elsewhere."""
 
     @property
     def leases(self) -> Path:
         return self.target.root / LEASES
 
 
-def load_night(target: Target, leases: Path) -> Night:
-    """What `target` has on the disk at present, and nothing is written or locked. Never raises for bad files."""
+def load_night(target: Target, leases: Path, *, only_inside: bool = False) -> Night:
+    """What `target` has on the disk at present, and nothing is written or locked. Never raises for bad files.
+
+    `only_inside` leaves out what links name and what lies outside the session's own folders.
+    """
     sources = Sources(target, leases)
     sources.lister.sweep()
     tops = {sources.leases: LEASES, sources.runs: RUNS, sources.specs: SPECS}
     named = {str(path): place for path, place in ((target.state, RUNS), (target.spec, SPECS)) if path is not None}
     held: dict[str, HeldFile] = {}
     places: dict[str, str] = {}
+    links_out = []
     for folder, known in sources.lister.folders.items():
         for name, signature in known.files.items():
             full = f"{folder}/{name}"
@@ -53,10 +59,21 @@ def load_night(target: Target, leases: Path) -> Night:
             kind = _kind(full, path, target)
             if path is None or kind is None:
                 continue
+            top = next((top for top in tops if full.startswith(f"{top}/")), folder)
+            if only_inside and not _is_inside(Path(full), Path(top)):
+                links_out.append(path)
+                continue
             places[full] = path
             held[path] = HeldFile(path, kind, signature[0], _content(Path(full), kind))
     state, spec = (places.get(str(path)) if path else None for path in (target.state, target.spec))
-    return Night(target, tuple(held[path] for path in sorted(held)), state, spec)
+    return Night(target, tuple(held[path] for path in sorted(held)), state, spec, tuple(links_out))
+
+
+def _is_inside(path: Path, top: Path) -> bool:
+    try:
+        return path.resolve(strict=True).is_relative_to(top.resolve(strict=True))
+    except (OSError, RuntimeError):
+        return False
 
 
 def _kind(full: str, path: str | None, target: Target) -> Kind | None:

@@ -1,0 +1,164 @@
+"""A night in one file: it shows what the session showed, wherever it is opened, and is the same bytes each time."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from nights import at, make_night, put
+
+from kevtui.cli import main
+from kevtui.observe.snapshot import Snapshot
+from kevtui.observe.target import resolve
+from kevtui.record.opening import bundle_at, open_bundle
+from kevtui.record.packing import pack
+from kevtui.record.redaction import Identity
+from kevtui.replay.history import History
+from kevtui.replay.night import Night, load_night
+from kevtui.replay.past import moment
+
+NOBODY = Identity()
+
+
+def night_at(root: Path) -> Night:
+    make_night(root)
+    return load_night(resolve("n1", root=root, cwd=root), root / "volumes" / "kev-leases", only_inside=True)
+
+
+def of_moment(snapshot: Snapshot) -> tuple[object, ...]:
+    return snapshot.title, snapshot.money, snapshot.studies, snapshot.events, snapshot.alerts, snapshot.findings
+
+
+def test_a_bundle_shows_every_moment_as_the_session_did(tmp_path: Path) -> None:
+    night = night_at(tmp_path / "here")
+    place = tmp_path / "there" / "n1.zip"
+    place.parent.mkdir()
+    place.write_bytes(pack(night, NOBODY).data)
+    here, there = History(night), History(open_bundle(place))
+    assert (there.begins_at, there.ends_at, there.happenings) == (here.begins_at, here.ends_at, here.happenings)
+    for minutes in (0, 9, 15, 21, 35, 61, 62, 70):
+        assert of_moment(moment(there, at(minutes))) == of_moment(moment(here, at(minutes)))
+
+
+def test_the_same_night_is_the_same_bytes(tmp_path: Path) -> None:
+    assert pack(night_at(tmp_path / "a"), NOBODY).data == pack(night_at(tmp_path / "a"), NOBODY).data
+
+
+def test_it_opens_without_the_session_and_nothing_is_written(tmp_path: Path, capsys: Any) -> None:
+    make_night(tmp_path / "session")
+    bundle = tmp_path / "away" / "night.zip"
+    bundle.parent.mkdir()
+    assert main(["record", "n1", "--root", str(tmp_path / "session"), "-o", str(bundle)]) == 0
+    (tmp_path / "session").rename(tmp_path / "gone")
+    before = sorted(bundle.parent.iterdir())
+    capsys.readouterr()
+    assert main(["session", str(bundle), "--read-only", "--once"]) == 0
+    assert "REPLAY of 2026-03-01 21:10:00Z" in capsys.readouterr().out
+    assert main(["session", str(bundle), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["studies"]["r5-a"]["trials"]["trial-0"]["step"] == 50
+    assert main(["replay", str(bundle), "--at", "20:35", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["studies"]["r5-a"]["trials"]["trial-0"]["step"] == 25
+    assert main(["session", str(bundle), "--plain"]) == 2
+    assert sorted(bundle.parent.iterdir()) == before
+
+
+def test_what_was_taken_out_and_left_out_is_said(tmp_path: Path, capsys: Any) -> None:
+    make_night(tmp_path)
+    put(
+        tmp_path / "runs" / "r5-a" / "00-trial-0" / "train.log",
+        60,
+        "token hf_abcdefghijklmnopqrst\nstep 50/50 loss 1.0\n",
+    )
+    bundle = tmp_path / "n1.zip"
+    arguments = ["record", "n1", "--root", str(tmp_path), "-o", str(bundle)]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "1 x token" in out
+    assert "left out: 1 x contents of predictions and measurements" in out
+    assert main([*arguments, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["changed"] is False, "the same night again changes nothing"
+    assert said["taken_out"]["token"] == 1
+
+
+def test_a_file_that_is_no_bundle_is_never_replaced(tmp_path: Path, capsys: Any) -> None:
+    make_night(tmp_path)
+    other = tmp_path / "thesis.zip"
+    other.write_bytes(b"PK\x03\x04 not a night")
+    assert main(["record", "n1", "--root", str(tmp_path), "-o", str(other)]) == 2
+    assert other.read_bytes() == b"PK\x03\x04 not a night"
+    assert "is no recorded night" in capsys.readouterr().err
+
+
+def test_a_later_record_of_the_night_replaces_the_earlier_one(tmp_path: Path) -> None:
+    make_night(tmp_path)
+    bundle = tmp_path / "n1.zip"
+    assert main(["record", "n1", "--root", str(tmp_path), "-o", str(bundle)]) == 0
+    first = bundle.read_bytes()
+    put(tmp_path / "runs" / "n1-events.jsonl", 71, json.dumps({"at": at(71).isoformat(), "kind": "k", "text": "end"}))
+    assert main(["record", "n1", "--root", str(tmp_path), "-o", str(bundle)]) == 0
+    assert bundle.read_bytes() != first
+
+
+def test_no_link_is_followed_out_of_the_session(tmp_path: Path) -> None:
+    root, outside = tmp_path / "session", tmp_path / "outside"
+    make_night(root)
+    put(outside / "private.json", 60, {"secret_place": "outside"})
+    put(outside / "00-trial-0" / "train.log", 60, "a line from outside\n")
+    (root / "runs" / "r9-reads-a.json").symlink_to(outside / "private.json")
+    (root / "runs" / "r6-b").symlink_to(outside, target_is_directory=True)
+    (root / "runs" / "r5-c.spawn.json").symlink_to("r5-a.spawn.json")
+    night = load_night(resolve("n1", root=root, cwd=root), root / "leases", only_inside=True)
+    bundle = pack(night, NOBODY)
+    paths = {file.path for file in bundle.manifest.files}
+    assert "runs/r5-c.spawn.json" in paths, "a link within the session is part of it"
+    assert not {path for path in paths if "r9-reads" in path or "r6-b" in path}
+    assert bundle.manifest.left_out["links that lead out of the session"] == 2
+
+
+def test_a_session_whose_runs_lie_on_another_disk_is_recorded(tmp_path: Path) -> None:
+    make_night(tmp_path / "disk")
+    root = tmp_path / "session"
+    root.mkdir()
+    (root / "runs").symlink_to(tmp_path / "disk" / "runs", target_is_directory=True)
+    night = load_night(resolve("n1", root=root, cwd=root), root / "leases", only_inside=True)
+    assert night.links_out == ()
+    assert {file.path for file in pack(night, NOBODY).manifest.files} >= {"runs/n1-state.json", "runs/r5-a.spawn.json"}
+
+
+def test_neither_predictions_nor_weights_nor_an_environment_are_in_it(tmp_path: Path) -> None:
+    make_night(tmp_path)
+    trial = tmp_path / "runs" / "r5-a" / "00-trial-0"
+    put(trial / "result.json", 62, {"provenance": {"environment": {"SHELL": "/bin/zsh"}}, "clean": {"acc": 0.123456}})
+    put(trial / "checkpoint" / "weights.pt", 62, "weights")
+    put(tmp_path / "runs" / "r5-a-hard" / "rows.json", 63, [{"id": "x", "p": [0.98765]}])
+    put(trial / ".env", 62, "A=b")
+    bundle = tmp_path / "n1.zip"
+    assert main(["record", "n1", "--root", str(tmp_path), "-o", str(bundle)]) == 0
+    with zipfile.ZipFile(bundle) as archive:
+        everything = b"".join(archive.read(name) for name in archive.namelist())
+        names = archive.namelist()
+    assert names[0] == "manifest.json"
+    for word in (b"0.123456", b"0.98765", b"zsh", b"weights.pt", b".env"):
+        assert word not in everything
+    assert b"runs/r5-a-hard/rows.json" in everything, "that a read has landed is told"
+
+
+def test_a_damaged_file_stays_damaged(tmp_path: Path) -> None:
+    make_night(tmp_path)
+    put(tmp_path / "runs" / "r5-a.spawn.json", 21, '{"name": "r5-a", "calls": {"tr')
+    night = load_night(resolve("n1", root=tmp_path, cwd=tmp_path), tmp_path / "leases", only_inside=True)
+    place = tmp_path / "n1.zip"
+    place.write_bytes(pack(night, NOBODY).data)
+    (finding,) = moment(History(open_bundle(place)), at(70)).findings
+    assert finding.path == "runs/r5-a.spawn.json"
+    assert "cut short" in finding.reason
+
+
+def test_only_a_file_that_begins_like_a_bundle_is_taken_for_one(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(b"PK\x03\x04")
+    (tmp_path / "b.json").write_bytes(b"{}")
+    (tmp_path / "c").mkdir()
+    assert bundle_at("a.zip", root=None, cwd=tmp_path) == tmp_path / "a.zip"
+    for name in ("b.json", "c", "none", "", "\0"):
+        assert bundle_at(name, root=None, cwd=tmp_path) is None
