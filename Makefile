@@ -16,9 +16,9 @@ export TOKENIZERS_PARALLELISM = false
 
 .PHONY: demo demo-train test check format soak look clean
 
-# FAST=1 plays a smaller round, in under two minutes.
+# FAST=1 plays a smaller round, in under two minutes; BY_HAND=1 launches nothing and leaves the night to your keys.
 demo: $(VENV)/.demo
-	@$(RUN)/kevtui demo $(if $(FAST),--fast)
+	@$(RUN)/kevtui demo $(if $(FAST),--fast) $(if $(BY_HAND),--by-hand)
 
 demo-train: $(VENV)/.train
 	@$(RUN)/python scripts/demo_train.py

@@ -201,6 +201,7 @@ def _session(parser: argparse.ArgumentParser) -> None:
 def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--root", type=Path, metavar="DIR", help="play it in this new or empty folder, and keep it")
     parser.add_argument("--fast", action="store_true", help="a smaller round, in under two minutes")
+    parser.add_argument("--by-hand", action="store_true", help="nothing is launched: you do the night with your keys")
     parser.add_argument(
         "--sample", action="store_true", help="a made-up session instead, for which nothing is installed"
     )

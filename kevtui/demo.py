@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from kev.errors import KevError
+from kev.errors import KevError, UsageError
 from kevtui import exit_codes
 from kevtui.attended import Attended, folder, print_lines
 from kevtui.headless.output import Output, complain
@@ -34,10 +34,13 @@ def demo(arguments: argparse.Namespace) -> int:
         return sample(arguments)
     output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
     why = no_screen(output)
+    if why and arguments.by_hand:
+        raise UsageError(f"{why}, and --by-hand leaves everything to keys; leave one of them out")
     complain("preparing: an emulator, a registered round, a session of simulated money")
     # Hidden, as what is not kept: from a folder in plain sight no finished checkpoint is ever removed, not even these.
     root = folder(arguments.root, prefix=".kev-demo-", what="demo")
-    with Player(root, fast=arguments.fast, temporary=arguments.root is None) as player:
+    options = [*(["--fast"] if arguments.fast else []), *(["--by-hand"] if arguments.by_hand else [])]
+    with Player(root, options, temporary=arguments.root is None) as player:
         # The actions of the dashboard must meet the emulator, and not a provider that this environment names.
         os.environ.update(player.await_environment())
         from kevtui.observe.target import resolve
@@ -61,9 +64,9 @@ def demo(arguments: argparse.Namespace) -> int:
 class Player(Attended):
     """The process that plays the demo in `root`."""
 
-    def __init__(self, root: Path, *, fast: bool, temporary: bool) -> None:
-        options = [*(["--fast"] if fast else []), *(["--temporary"] if temporary else [])]
-        super().__init__("kev.demo", [str(root), *options], "demo", leave_s=LEAVE_S)
+    def __init__(self, root: Path, options: list[str], *, temporary: bool) -> None:
+        arguments = [str(root), *options, *(["--temporary"] if temporary else [])]
+        super().__init__("kev.demo", arguments, "demo", leave_s=LEAVE_S)
         self._environment: dict[str, str] = {}
         self.confirm: str | None = None
         """The command that decides the stage, once there is something to decide."""

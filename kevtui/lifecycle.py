@@ -1,9 +1,10 @@
 """Living and dying with the terminal: hang-up, signals, suspending and coming back.
 
-Textual 8.2 leaves four gaps that an unattended dashboard cannot have. With SIGHUP ignored (nohup, some multiplexers)
-a vanished terminal reads as end of file and the input thread spins on it for ever. SIGTERM ends the process with the
-terminal in raw mode, on the alternate screen. After a stop from outside, SIGCONT starts a second input and a second
-output thread beside the first. And after `fg` only what changes is painted, on a screen that is empty.
+Textual 8.2 leaves gaps that an unattended dashboard cannot have. With SIGHUP ignored (nohup, some multiplexers) a
+vanished terminal reads as end of file and the input thread spins on it for ever; writing to one that is gone is a
+traceback. SIGTERM ends the process with the terminal in raw mode, on the alternate screen. After a stop from outside,
+SIGCONT starts a second input and a second output thread beside the first. After `fg` only what changes is painted, on a
+screen that is empty. And COLUMNS and LINES from the environment are believed before the terminal.
 """
 
 import os
@@ -118,6 +119,13 @@ class TerminalDriver(LinuxDriver):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._end_on_signal)
         threading.Thread(target=self._watch_terminal, name="terminal-watch", daemon=True).start()
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """Columns and rows by the terminal's own word: COLUMNS and LINES, where they are set, never change with it."""
+        with suppress(OSError, ValueError):
+            if self._file is not None and all(size := os.get_terminal_size(self._file.fileno())):
+                return size.columns, size.lines
+        return super()._get_terminal_size()
 
     def write(self, data: str) -> None:
         super().write(without_repeats(data))

@@ -18,44 +18,44 @@ for directory in ("tests/kevtui/actions", "tests/kevtui", "tests/kev/rounds"):
 
 from acting_app import Acting, acting  # noqa: E402  found through the lines above
 from action_lab import ActionLab, prepare  # noqa: E402
+from ready_verbs import READY  # noqa: E402
 
 from kev import files  # noqa: E402
 from kevtui.screens.action_dialog import ActionDialog  # noqa: E402
 
 IMAGES = REPOSITORY / "docs" / "images"
-FULL = "trial/r201-full/trial-0"
 WIDE, PHONE = (120, 40), (80, 24)
-
-
-def nothing(lab: ActionLab) -> None:
-    """The round is registered and nothing of it was launched."""
+VERBS = {verb.id: verb for verb in READY}
 
 
 @dataclass(frozen=True)
 class Picture:
     name: str
-    keys: tuple[str, ...]
+    verb: str
+    """The id of the binding."""
     size: tuple[int, int] = WIDE
-    prepare: Callable[[ActionLab], object] = nothing
-    typed: str = ""
-    agree: bool = False
+    prepare: Callable[[ActionLab], object] | None = None
+    """What the checkout holds, if not what the verb needs."""
+    is_named: bool = False
+    """Taken once the name was typed."""
+    is_agreed: bool = False
+    """Taken once it was confirmed, while it can be taken back."""
 
 
 PICTURES = (
-    Picture("act-launch", ("L",)),
-    Picture("act-launch-named", ("L",), PHONE, typed="r201"),
-    Picture("act-reads", ("M",)),
-    Picture("act-resume", ("R",), prepare=lambda lab: lab.start(FULL, outcome="timed_out")),
-    Picture("act-cancel", ("X", "enter"), prepare=lambda lab: lab.start(FULL)),
-    Picture("act-checklist", ("L",), prepare=lambda lab: lab.open_session(age_s=7200)),
-    Picture("act-taken-back", ("M",), agree=True),
+    *(Picture(f"act-{verb.id.replace('_', '-')}", verb.id) for verb in READY if verb.binding.danger),
+    Picture("act-launch-named", "launch", PHONE, is_named=True),
+    Picture("act-checklist", "launch", prepare=lambda lab: lab.open_session(age_s=7200)),
+    Picture("act-taken-back", "reads", is_agreed=True),
 )
 
 
 async def draw(picture: Picture, lab: ActionLab) -> None:
-    picture.prepare(lab)
+    verb = VERBS[picture.verb]
+    (picture.prepare or verb.prepare)(lab)
     async with acting(lab, size=picture.size, undo_window_s=60) as it:
-        await it.press(*picture.keys)
+        await it.press(await verb.reach(it))
+        await verb.fill(it)
         await it.dialog()
         await _go_on(it, picture)
         drawn = it.app.export_screenshot(title="kevtui").encode()
@@ -64,12 +64,9 @@ async def draw(picture: Picture, lab: ActionLab) -> None:
 
 
 async def _go_on(it: Acting, picture: Picture) -> None:
-    if picture.typed:
-        await it.press("tab")
-        await it.type(picture.typed)
-        await it.press("enter")
-        await it.until_shown("The name is right")
-    if picture.agree:
+    if picture.is_named:
+        await VERBS[picture.verb].name(it)
+    if picture.is_agreed:
         await it.press("y")
         await it.until(lambda: not isinstance(it.app.screen, ActionDialog), "the dialog to close")
         await it.until_shown("takes it back")

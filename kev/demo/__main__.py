@@ -30,6 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m kev.demo", description=__doc__)
     parser.add_argument("root", type=Path, metavar="DIR", help="a folder that is new or empty")
     parser.add_argument("--fast", action="store_true", help="smaller, for machines that only want to know")
+    parser.add_argument("--by-hand", action="store_true", help="open, launch, continue and read nothing: a person does")
     parser.add_argument("--attended", action="store_true", help="stay until the input closes, and end with it")
     parser.add_argument("--temporary", action="store_true", help="remove DIR at the end")
     given = parser.parse_args(arguments)
@@ -51,6 +52,8 @@ def _play(given: argparse.Namespace) -> int:
     try:
         with _cleared(root, temporary=given.temporary):
             play = Play(Place(root, plan.FAST if given.fast else plan.FULL), _say)
+            if given.by_hand:
+                play.hand_over()
             play.run()
             found = "candidate" in play.seconds
             if found:

@@ -89,8 +89,8 @@ class KeptEmulator:
 class KeptWatcher:
     """The watcher of the round, started as a person would, and started again if it was killed."""
 
-    def __init__(self, place: Place, interval_s: float) -> None:
-        self._place, self._interval_s = place, interval_s
+    def __init__(self, place: Place, interval_s: float, *, continues: bool = True) -> None:
+        self._place, self._interval_s, self._continues = place, interval_s, continues
         self._starting: subprocess.Popen[str] | None = None
         self._process = 0
         self._left = 0
@@ -131,14 +131,14 @@ class KeptWatcher:
 
     def record(self) -> WatcherRecord | None:
         try:
-            return read_record(self._place.runs / f"{plan.SESSION}-watcher.json", WatcherRecord)
+            return read_record(self._place.runs / f"{self._place.session}-watcher.json", WatcherRecord)
         except NotFound:
             return None
 
     def _start(self, environment: Mapping[str, str]) -> None:
         self.starts += 1
         command = rounds(self._place, "watch", "--interval", str(self._interval_s), "--stagger", "0", "--detach",
-                         "--json")  # fmt: skip
+                         "--json", *([] if self._continues else ["--no-continue"]))  # fmt: skip
         self._starting = subprocess.Popen(
             command, cwd=self._place.work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True, start_new_session=True,
@@ -148,7 +148,7 @@ class KeptWatcher:
 def rounds(place: Place, command: str, *options: str) -> list[str]:
     """`python -m kev.rounds COMMAND` on the demo's round."""
     return [sys.executable, "-m", "kev.rounds", command, str(place.spec), "--root", str(place.work), "--session",
-            plan.SESSION, *options]  # fmt: skip
+            place.session, *options]  # fmt: skip
 
 
 def own_environment(work: Path) -> dict[str, str]:

@@ -24,6 +24,8 @@ class Place:
     def __init__(self, root: Path, size: plan.Size) -> None:
         self.root = root.resolve()
         self.size = size
+        self.session = plan.SESSION
+        """The name of the session that pays."""
 
     @property
     def work(self) -> Path:
@@ -47,7 +49,7 @@ class Place:
 
     @property
     def state(self) -> Path:
-        return self.runs / f"{plan.SESSION}{STATE_SUFFIX}"
+        return self.runs / f"{self.session}{STATE_SUFFIX}"
 
     @property
     def spec(self) -> Path:

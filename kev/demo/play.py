@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kev.clock import SystemClock
 from kev.demo import plan
+from kev.demo.by_hand import ByHand
 from kev.demo.kept import KeptEmulator, KeptWatcher, own_environment, rounds
 from kev.demo.place import Place
 from kev.errors import KevError
@@ -70,6 +71,18 @@ class Play:
         self._watch()
         self.tell("ready", f"stage {plan.STAGE} waits to be confirmed, by a person: {self.confirm_command()}")
 
+    def hand_over(self) -> None:
+        """Everything up to the first key, then only what is not a person's to do, for good. Raises KevError."""
+        self._prepare()
+        self.place.read_parent()
+        self._deploy()
+        self._tell_environment()
+        helper = ByHand(self.place, self.tell)
+        while True:
+            self._emulator.tend()
+            helper.tend(self.environment)
+            time.sleep(TEND_S)
+
     def stay(self) -> None:
         """Keep the emulator there for what a person does next, until this process is told to leave."""
         while True:
@@ -104,6 +117,9 @@ class Play:
         opening = self._start(command)
         self.place.read_parent()
         self._finish(opening)
+        self._tell_environment()
+
+    def _tell_environment(self) -> None:
         self._say("environment", json.dumps(dict(self.environment_of_emulator)))
 
     def _deploy(self) -> None:

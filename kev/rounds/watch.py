@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--interval", type=float, default=INTERVAL_S, metavar="S", help="seconds between passes (120)")
     parser.add_argument("--stagger", type=float, default=STAGGER_S, metavar="S", help="seconds between starts (60)")
     parser.add_argument("--passes", type=int, metavar="N", help="look this often, then leave everything to the next")
+    parser.add_argument("--no-continue", action="store_true", help="leave what was cut off to a person, with `resume`")
     parser.add_argument("--detach", action="store_true", help="go on after the terminal closes, logging to runs/")
     parser.add_argument("--dry-run", action="store_true", help="say whether the round may be watched")
 
@@ -47,7 +48,8 @@ def watch_command(arguments: argparse.Namespace) -> int:
         for warning in check_launchable(loaded):
             engine.say(f"!!! warning: {warning}")
         complete = await watch(engine, loaded, write_readout_of, interval_s=arguments.interval,
-                               stagger_s=arguments.stagger, ready=say_ready, passes=arguments.passes)  # fmt: skip
+                               stagger_s=arguments.stagger, ready=say_ready, passes=arguments.passes,
+                               continues=not arguments.no_continue)  # fmt: skip
         if arguments.json:
             print(json.dumps({"record": "done", "round": loaded.spec.round, "complete": complete}))
         return 0 if complete or arguments.passes is not None else INCOMPLETE
@@ -82,5 +84,6 @@ def _again(arguments: argparse.Namespace) -> list[str]:
     options = ["--interval", str(arguments.interval), "--stagger", str(arguments.stagger)]
     options += ["--root", str(Path(arguments.root).absolute())] if arguments.root is not None else []
     options += ["--session", arguments.session] if arguments.session is not None else []
+    options += ["--no-continue"] if arguments.no_continue else []
     options += ["--json"] if arguments.json else []
     return [str(arguments.spec.absolute()), *options]

@@ -99,7 +99,8 @@ class Hands(Eyes):
         return await self._act(verb, target, *options, "--beside", "--no-wait")
 
     async def _act(self, verb: str, target: str | None, *options: str) -> dict[str, Any]:
-        named = ["--session", self._named] if self._named else []
+        name = self._named or self._session
+        named = ["--session", name] if name and verb != "open" else []
         what = [verb, target] if target else [verb]
         command = [*self._command, *what, *options, "--root", str(self._root), *named, "--json"]
         done = await _run(command)

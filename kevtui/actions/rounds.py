@@ -24,7 +24,7 @@ def propose_validate(truth: Truth, wish: Wish) -> Proposal:
         command=("-m", "kev.rounds", "validate", *truth.spec_options(loaded)),
         state=spec_digest(loaded),
         weight=VERBS["validate"].weight,
-        facts=(("spec", str(loaded.path)), ("changes", "nothing")),
+        facts=(("spec", truth.shown(loaded.path)), ("changes", "nothing")),
         **truth.record(),
     )
 
@@ -40,7 +40,7 @@ def propose_readout(truth: Truth, wish: Wish) -> Proposal:
         command=("-m", "kev.rounds", "readout", *truth.spec_options(loaded)),
         state=digest_of([spec_digest(loaded), *rows]),
         weight=VERBS["readout"].weight,
-        facts=(("writes", str(path)), ("costs", "nothing; it reads the rows that are here")),
+        facts=(("writes", truth.shown(path)), ("costs", "nothing; it reads the rows that are here")),
         before="as it was" if path.exists() else "no read-out",
         after="computed from the rows that are here",
         **truth.record(),

@@ -176,7 +176,7 @@ def propose_confirm(truth: Truth, wish: Wish) -> Proposal:
             ("stage", stage),
             ("candidate", arm or shown.MISSING),
             ("criteria", str(len(loaded.spec.confirm[stage].criteria)) if stage in loaded.spec.confirm else "0"),
-            ("writes", str(path) if path else shown.MISSING),
+            ("writes", truth.shown(path) if path else shown.MISSING),
             ("costs", "nothing; its reads are made before"),
         ),
         lasting="a verdict is written once and never replaced, whatever it says",

@@ -1,6 +1,7 @@
 """Actions on one piece of work: resume a trial, pull a study or a read, cancel, mirror a study's checkpoints."""
 
 from decimal import Decimal
+from typing import Final
 
 from kev.errors import KevError, NotFound, UsageError
 from kev.ledger.units import Unit, trial_id
@@ -120,23 +121,28 @@ def propose_cancel(truth: Truth, wish: Wish) -> Proposal:
     )
 
 
+DRY_RUN: Final = " (dry run)"
+"""After the name of a study: its sizes are listed, and nothing is uploaded."""
+
+
 def propose_mirror(truth: Truth, wish: Wish) -> Proposal:
     """First the dry run, which lists sizes; once that was seen for this state, the upload."""
-    study = _named(wish, "study")
+    named = _named(wish, "study")
+    study = named.removesuffix(DRY_RUN)
     names = sorted({unit.order.name for unit in truth.units.by_id.values() if unit.order.kind == "trial"})
     state = digest_of([study, *(_state(unit) for unit in truth.units.of_name(study))])
-    seen = find_latest(truth.runs, place_of("mirror", f"{study} (dry run)"), state)
-    dry = seen is None or not seen.ok
+    seen = find_latest(truth.runs, place_of("mirror", study + DRY_RUN), state)
+    dry = seen is None or not seen.ok or named != study
     command = ("-m", "modal", "run", "modal_app.py::mirror_snapshots", "--study", study)
     checks = (
         Check("the study was launched here", study in names,
               "" if study in names else f"there are {', '.join(names[-4:]) or 'none'}"),
-        Check("its sizes were listed", True, "this is the dry run" if dry else "by the dry run before"),
+        Check("its sizes are listed first", True, "this is the dry run" if dry else "by the dry run before"),
         Check("the owner approves uploads of large checkpoints", None, "nobody can tell that from here"),
     )  # fmt: skip
     return Proposal(
         verb="mirror",
-        target=f"{study} (dry run)" if dry else study,
+        target=study + DRY_RUN if dry else study,
         root=str(truth.root),
         command=(*command, "--dry-run") if dry else command,
         state=state,

@@ -141,6 +141,10 @@ class Truth:
         inside = find_root(loaded.path) == self.root
         return [str(loaded.path.relative_to(self.root)), *([] if inside else ["--root", "."])]
 
+    def shown(self, path: Path) -> str:
+        """A path as it is shown: from the root, where it is under it."""
+        return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
+
     def record(self) -> OnRecord:
         """Where an action of this session is put on record."""
         session = self.session_or_none

@@ -31,7 +31,7 @@ from kevtui.observe.snapshot import (
 )
 from kevtui.observe.sources import Sources
 from kevtui.observe.study_book import StudyBook
-from kevtui.observe.target import Target
+from kevtui.observe.target import STATE_SUFFIX, Target, look_again
 from kevtui.observe.trial_alerts import StudyAlerts
 from kevtui.observe.watcher_view import view_watcher
 
@@ -75,6 +75,8 @@ class Observer:
         self._asked_s = 0.0
         self._passed: tuple[datetime, float] | None = None
         self._frame: Frame | None = None
+        self._states: dict[str, Any] = {}
+        """The state files in which no session of the round was found."""
         self._readout: tuple[Frame, float | None, Readout | None] | None = None
 
     # ---- waiting
@@ -161,7 +163,9 @@ class Observer:
     # ---- folding
 
     def _fold(self, now: datetime, changed: set[str]) -> Snapshot:
-        target, sources = self._target, self._sources
+        sources = self._sources
+        self._find_session()
+        target = self._target
         anew = self._frame is None or not all(self._is_inner(folder) for folder in changed)
         if self._frame is None or anew:
             self._frame = read_frame(target, sources)
@@ -218,6 +222,19 @@ class Observer:
             findings=findings,
             alerts=alerts,
         )
+
+    def _find_session(self) -> None:
+        """Take the session of a round that had none when it was named: it may have been opened from here."""
+        if self._target.spec is None or self._target.state is not None:
+            return
+        listed = self._sources.lister.files(self._sources.runs).items()
+        states = {name: signature for name, signature in listed if name.endswith(STATE_SUFFIX)}
+        if states != self._states:
+            self._states = states
+            found = look_again(self._target)
+            if found.state is not None:
+                self._target = self._sources.target = found
+                self._frame = None
 
     def _is_inner(self, folder: str) -> bool:
         """Whether a folder holds only the files of one trial or lease, whose change touches nothing else."""

@@ -73,6 +73,11 @@ def find_session_of(root: Path, studies: Iterable[str]) -> Path | None:
     return listing[0] if len(listing) == 1 else None
 
 
+def look_again(target: Target) -> Target:
+    """`target`, or if it is a round whose session is not known, the same with the one that was opened for it since."""
+    return target if target.spec is None or target.state is not None else _round(target.spec, target.root)
+
+
 def _by_name(argument: str, root: Path) -> Target:
     specs, states = _specs(root), _states(root)
     number = _ROUND.fullmatch(argument)

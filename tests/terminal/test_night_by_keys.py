@@ -1,5 +1,9 @@
-"""A real round on the emulator, seen through by keys in tmux: watch it, pull, read out, confirm by name, close."""
+"""A real round on the emulator, seen through by keys alone, in tmux: from opening its session to closing it.
 
+The captures are kept as a transcript where KEVTUI_KEEP_RECORD names a folder.
+"""
+
+import json
 import os
 import shutil
 import subprocess
@@ -55,6 +59,23 @@ class Tmux:
         for letter in text:
             self.run("send-keys", "-l", letter)
 
+    def command(self, name: str) -> None:
+        """Choose it in the palette."""
+        self.press("C-p")
+        self.wait_for("a command; enter runs it")
+        self.type(name)
+        self.press("Enter")
+
+    def confirm(self, typed: str = "") -> None:
+        """Agree to what the dialog shows, with `typed` as the name where it asks for one."""
+        if typed:
+            self.wait_for(f"type {typed}")
+            self.press("Tab")
+            self.type(typed)
+            self.press("Enter")
+            self.wait_for("The name is right")
+        self.press("y")
+
 
 @pytest.fixture(params=[(160, 50, "xterm-256color"), (80, 24, "screen-256color")], ids=["tmux pane", "phone"])
 def demo(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tmux]:
@@ -63,7 +84,8 @@ def demo(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tmux]:
     settings.mkdir(parents=True)
     (settings / "config.toml").write_text("undo_window_s = 2\n")
     environment = f"PYTHONPATH={REPOSITORY} XDG_CONFIG_HOME={tmp_path / 'config'} TERM={term} COLORTERM="
-    command = f"env {environment} OMP_NUM_THREADS=1 {sys.executable} -m kevtui demo --fast --root {tmp_path / 'demo'}"
+    options = f"--fast --by-hand --root {tmp_path / 'demo'}"
+    command = f"env {environment} OMP_NUM_THREADS=1 {sys.executable} -m kevtui demo {options}"
     terminal = Tmux(tmp_path, columns, rows, f"cd {tmp_path}; {command} 2>{tmp_path / 'err'}; sleep 1000")
     yield terminal
     terminal.run("kill-server")
@@ -74,40 +96,57 @@ def demo(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tmux]:
 def test_a_round_is_seen_through_by_keys(demo: Tmux, tmp_path: Path) -> None:
     runs = tmp_path / "demo" / "work" / "runs"
     demo.wait_for("CONTROL")
-    demo.wait_for("/160")  # steps of the full-weight arm
-    demo.press("p")
-    demo.wait_for("pull r40-full done", "pull r40-lora done")
-    # The watcher continues what the timeout ended; a second one is not started.
-    demo.press("W")
-    demo.wait_for("Nothing to do", "its studies were launched")
+
+    demo.command("open session")
+    demo.wait_for("name of the session")
+    demo.type("night7")
     demo.press("Enter")
-    demo.wait_for("tiny tiny-full", "candidate")
+    demo.type("50")
+    demo.press("Enter")
+    demo.confirm("night7")
+    demo.wait_for("open night7 done")
+    demo.wait_for("r40 · night7")
+
+    demo.press("L")
+    demo.wait_for("y launch r40")
+    assert not list(runs.glob("*.spawn.json"))
+    demo.confirm()
+    demo.wait_for("launch r40")
+    demo.wait_for("/160")  # steps of the full-weight arm
+
+    # Nothing but a person continues what the timeout ended: the watcher of this demo leaves it to them.
+    demo.wait_for("waits to be continued")
+    demo.press("R")
+    demo.wait_for("y resume r40-full/trial-0")
+    demo.confirm()
+    demo.wait_for("resume r40-full/trial-0 done")
+    demo.wait_for("160/160")
+
+    demo.press("p")
+    demo.wait_for("pull r40-full done")
+    demo.wait_for("candidate tiny tiny-full")
     demo.press("n")
     demo.wait_for("readout r40 done")
-    # Its reads are launched by the player; the stage then waits for a person.
+
+    demo.command("stage reads")
+    demo.confirm("tiny-full")
+    demo.wait_for("reads r40/tests done")
     demo.wait_for("11 landed")
-    demo.press("V")
-    demo.wait_for("type tests")
     assert not list(runs.glob("r40-verdict/*"))
-    demo.press("Tab")
-    demo.type("tests")
-    demo.press("Enter")
-    demo.wait_for("The name is right")
-    demo.press("y")
-    demo.wait_for("takes it back", "confirm r40/tests")
+    demo.press("V")
+    demo.confirm("tests")
     demo.wait_for("confirm r40/tests done")
     assert [path.name for path in runs.glob("r40-verdict/*.json")] == ["tiny-tests.json"]
-    demo.press("C-p")
-    demo.type("close session")
-    demo.press("Enter")
-    demo.wait_for("type demo")
-    demo.press("Tab")
-    demo.type("demo")
-    demo.press("Enter")
-    demo.wait_for("The name is right")
-    demo.press("y")
-    demo.wait_for("close demo done", "close demo failed")
-    journal = (runs / "demo-events.jsonl").read_text()
-    for words in ("pull accepted", "pull done", "confirm accepted", "confirm done", "close accepted"):
-        assert words in journal
+
+    demo.command("close session")
+    demo.confirm("night7")
+    demo.wait_for("close night7 done")
     demo.press("q")
+
+    spawn = json.loads((runs / "r40-full.spawn.json").read_text())
+    assert len(spawn["attempts"]["trial-0"]) == 2
+    events = [json.loads(line) for line in (runs / "night7-events.jsonl").read_text().splitlines()]
+    acts = [event["text"].split(";")[0] for event in events if event["kind"] == "action"]
+    verbs = ("launch", "resume", "pull", "readout", "reads", "confirm", "close")
+    assert [act for act in acts if act.endswith("accepted")] == [f"{verb} accepted" for verb in verbs]
+    assert not [act for act in acts if "failed" in act]

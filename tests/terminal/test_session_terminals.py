@@ -119,3 +119,11 @@ def test_a_hostile_error_in_a_record_is_text(session: SessionFiles, dashboard: S
         terminal.press("\r")
         terminal.wait_for("last log line")
         assert "WIPED" in terminal.text and b"\x1b[2JWIPED" not in terminal.raw
+
+
+def test_the_terminal_knows_its_size_better_than_the_environment(session: SessionFiles, dashboard: Start) -> None:
+    with dashboard(session.root, columns=160, rows=50, env={"COLUMNS": "80", "LINES": "24"}) as terminal:
+        terminal.wait_for("study-001/1")
+        assert "quit" in terminal.text.split("\n")[49]
+        terminal.resize(120, 40)
+        terminal.wait_for(lambda: "quit" in terminal.text.split("\n")[39])

@@ -29,17 +29,18 @@ def watcher_lock(state: Path) -> Path:
 
 async def watch(
     engine: Engine, loaded: LoadedSpec, finish: Finish, *, interval_s: float = INTERVAL_S, stagger_s: float = 60.0,
-    ready: Callable[[], None] = lambda: None, passes: int | None = None,
+    ready: Callable[[], None] = lambda: None, passes: int | None = None, continues: bool = True,
 ) -> bool:  # fmt: skip
     """Watch the round to its end. Returns whether the read-out is complete.
 
-    `ready` is called once the lock is held and a pass was made. Ends early after `passes` of them, for a look. Raises
+    `ready` is called once the lock is held and a pass was made. Ends early after `passes` of them, for a look. Without
+    `continues`, a trial that was cut off waits for a person. Raises
     LockHeld if the session has a watcher, Refused for a round with studies that were never launched, or DamagedFile
     for a ledger that is damaged when it begins.
     """
     with files.locked(watcher_lock(engine.gate.state)):
         check_launched(engine, loaded)
-        return await _watch(Watch(engine, loaded, stagger_s), finish, interval_s, ready, passes)
+        return await _watch(Watch(engine, loaded, stagger_s, continues), finish, interval_s, ready, passes)
 
 
 def check_launched(engine: Engine, loaded: LoadedSpec) -> None:

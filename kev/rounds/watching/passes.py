@@ -43,6 +43,8 @@ class Watch:
     engine: Engine
     loaded: LoadedSpec
     stagger_s: float = 60.0
+    continues: bool = True
+    """Whether a trial that was cut off is continued; if not, it waits for a person to do that."""
     silent: dict[str, Silence] = field(default_factory=dict)
     waits: dict[str, str] = field(default_factory=dict)
     """Unit -> what it waits for, as shown."""
@@ -127,6 +129,9 @@ class Watch:
                         if not lease.may_continue:
                             self.show_wait(unit.id, f"to be continued: {lease.reason(self.engine.clock.now())}")
                             return
+                    case decide.Continue() if not self.continues:
+                        self.show_wait(unit.id, "waits to be continued by a person, with `resume`")
+                        return
                     case decide.Continue(evidence):
                         call = await continue_trial(self.engine, unit, evidence)
                         self.engine.say(f"{unit.id}: attempt {len(unit.counted)} of {unit.order.attempts} is {call}")

@@ -13,6 +13,7 @@ from kev.control import read_control, set_control
 from kev.records.control import ENGINE
 from kev.rounds.launch import launch_orders
 from kev.rounds.launch_reads import missing_reads
+from kev.rounds.resume import resume
 from kev.rounds.watching.passes import Watch
 
 
@@ -118,3 +119,21 @@ async def test_what_is_refused_for_half_an_hour_is_skipped_and_nothing_waits_for
     assert await night.watch()
     assert night.spawned("read/runs/r201-2b-blend") == []
     assert len(night.spawned("read/")) == 6
+
+
+async def test_a_watch_that_leaves_continuing_to_people_says_so_and_follows_what_a_person_continued(
+    round_lab: RoundLab,
+) -> None:
+    night = Night(round_lab, times_out(90_000, ends_lease=True))
+    await night.launch()
+    assert not await night.watch(passes=40, interval_s=3600, continues=False)
+    unit = night.unit(FULL)
+    assert (unit.current.outcome, len(unit.counted), unit.settled) == ("timed_out", 1, False)
+    assert sum("waits to be continued by a person" in line for line in round_lab.said) == 1
+    await resume(round_lab.engine(), FULL)
+    assert len(night.unit(FULL).counted) == 2
+    assert not await night.watch(passes=40, interval_s=3600, continues=False)
+    assert len(night.unit(FULL).counted) == 2
+    await resume(round_lab.engine(), FULL)
+    assert await night.watch(continues=False)
+    assert night.unit(FULL).outcome == "done"

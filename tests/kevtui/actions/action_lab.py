@@ -16,7 +16,9 @@ from typing import Any
 
 from checkouts import changed, git, good_spec, write_checkout, write_spec
 
+from kev import files
 from kev.clock import SystemClock
+from kev.control import set_control
 from kev.ledger.book import Ledger
 from kev.records.ledger import LedgerEvent, Order
 from kev.records.session import SessionState, SpendReading
@@ -27,6 +29,7 @@ from kevtui.actions.proposal import Proposal, Wish
 from kevtui.actions.propose import propose
 
 PLAN = "# Plan\n\n## Round 201\n\nDoes it help?\n"
+FULL, DELTA = "trial/r201-full/trial-0", "trial/r201-delta/trial-0"
 REPOSITORY = Path(__file__).parents[3]
 PATIENCE_S = 60.0
 
@@ -112,6 +115,22 @@ class ActionLab:
         if outcome is not None:
             events.append(LedgerEvent(event="ended", at=now + 1, unit=unit, nonce=unit, outcome=outcome))
         self.put_in_ledger(*events)
+
+    def pause(self) -> None:
+        set_control(self.state, "soft", who="test", at=time.time(), reason="a walk")
+
+    def choose(self, arm: str) -> None:
+        """A read-out whose candidate is `arm`, and the choice committed."""
+        size = arm.partition("-")[0]
+        readout = {"round": 201, "arms": {arm: {"complete": True, "passed": True}}, "candidates": {size: arm}}
+        files.write_atomic(self.runs / "r201-readout" / "round201.json", files.dump_json(readout))
+        (self.root / "PLAN.md").write_text(f"{PLAN}\n- Candidate ({size}): `{arm}`\n")
+        git(self.root, "commit", "-qam", f"Choose {arm}")
+
+    def land(self, *reads: str) -> None:
+        """Rows of reads, with nothing in them."""
+        for read in reads:
+            files.write_atomic(self.runs / read / "rows.json", b"[]\n")
 
     # ------------------------------------------------------------------------------------------------ without a screen
 

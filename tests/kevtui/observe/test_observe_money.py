@@ -34,3 +34,18 @@ def test_a_spec_without_a_state_file_gives_its_own_budget(checkout: Any, watchin
     money = watching("r9").observe().money
     assert (money.authorization, money.baseline, money.spent, money.headroom) == (50, Decimal("7.25"), None, None)
     assert money.source == "budget block of r9.json"
+
+
+def test_the_session_that_is_opened_for_a_round_while_it_is_watched_is_taken(checkout: Any, watching: Any) -> None:
+    checkout.write("experiments/rounds/r9.json", {**SPEC, "budget": None})
+    observer = watching("r9")
+    before = observer.observe()
+    assert (before.session, before.title, before.money.authorization) == (None, "r9", None)
+    checkout.state("noon")
+    assert observer.observe().session is None, "it is of no round"
+    checkout.state("night", rounds=["experiments/rounds/r9.json"])
+    after = observer.observe()
+    assert (after.session, after.title, after.state_file) == ("night", "r9 · night", "runs/night-state.json")
+    assert after.money.authorization == 200
+    checkout.state("other", rounds=["experiments/rounds/r9.json"])
+    assert observer.observe().session == "night", "what was taken stays"
