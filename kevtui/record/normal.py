@@ -11,6 +11,8 @@ from kevtui.replay.kinds import LINES, LOGS, WITHOUT_CONTENT, Kind
 PRESENT_ONLY = WITHOUT_CONTENT | {Kind.RESULT}
 """Kinds of which the screen asks only whether they are there: predictions, measurements, weights."""
 
+_UNREAD = "a line that could not be read\n"
+
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\(/)")
 
 
@@ -24,14 +26,31 @@ def normal(kind: Kind, data: bytes, redactor: Redactor) -> bytes:
     found: list[bytes] = []
 
     def json(value: Any) -> None:
+        if kind is Kind.UNITS:
+            value = _of_unit(value)
         dump = files.dump_json_line if kind in LINES else files.dump_json
         found.append(dump(redactor.value(value)))
 
     def text(text: str) -> None:
+        if kind is Kind.UNITS:
+            text = _UNREAD if text.strip() else ""
         found.append(redactor.text(text).encode(errors="backslashreplace"))
 
     _fold(kind, data, json, text)
     return b"".join(found)
+
+
+def _of_unit(value: Any) -> dict[str, Any]:
+    """What is read of a line of the ledger; the rest says how the work was asked for, and on what."""
+    if not isinstance(value, dict):
+        return {}
+    orders = value.get("orders")
+    kept = {key: value[key] for key in ("event", "at", "unit", "outcome") if key in value}
+    if isinstance(orders, dict):
+        kept["orders"] = {
+            unit: {"name": order.get("name")} for unit, order in orders.items() if isinstance(order, dict)
+        }
+    return kept
 
 
 def _fold(kind: Kind, data: bytes, json: Callable[[Any], None], text: Callable[[str], None]) -> None:

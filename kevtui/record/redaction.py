@@ -58,6 +58,7 @@ class Redactor:
     def learn(self, value: Any) -> None:
         """Note every person and machine that `value`, text or JSON, names as such."""
         for key, text in _texts(value):
+            text = _CONTROLS.sub("", text)
             if key in _HOSTS:
                 self._learn(text, HOST)
             elif key in _PERSONS and "@" not in text and text not in _KEPT:
@@ -67,6 +68,8 @@ class Redactor:
                 self._learn(host, HOST)
             for match in shapes.HOMES.finditer(text):
                 self._learn(match["name"] or match["tilde"] or "", PERSON)
+            for spot in shapes.called(text):
+                self._learn(text[spot.start : spot.end], spot.kind)
             for match in shapes.AUTHORITY.finditer(text):
                 self._learn(_host_of(match["host"]), HOST)
 
@@ -93,6 +96,8 @@ class Redactor:
                 return [self.value(each, key) for each in value]
             case str():
                 return self._string(value, key)
+            case int() if not isinstance(value, bool) and shapes.is_secret_value(key, str(value)):
+                return self._stand_in(str(value), CREDENTIAL)
         return value
 
     def text(self, text: str) -> str:
@@ -108,8 +113,8 @@ class Redactor:
             text = self._take(text, spots(text))
         text = self._homes(text)
         text = self._accounts(text)
-        text = self._take(text, _authorities(text))
-        text = self._take(text, shapes.addresses(text))
+        for spots in (_authorities, shapes.addresses, shapes.called):
+            text = self._take(text, spots(text))
         text = self._take(text, (Spot(*match.span(), HOST) for match in shapes.INTERNAL.finditer(text)))
         return self._learned(text)
 

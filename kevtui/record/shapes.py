@@ -26,6 +26,7 @@ _TOKENS: Final = (
     r"ya29\.[\w-]{16,}",
     r"pypi-[\w-]{16,}",
     r"SG\.[\w-]{16,}\.[\w-]{16,}",
+    r"(?:hooks\.slack\.com|discord(?:app)?\.com/api/webhooks)/[\w/-]{8,}",
     r"eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?",  # JSON web tokens
 )
 SHAPED: Final = re.compile(rf"{_KEY_BLOCK}|(?<![A-Za-z0-9])(?:{'|'.join(_TOKENS)})")
@@ -57,8 +58,10 @@ ASSIGNED: Final = re.compile(
 )
 """A name and what follows it; `is_secret_value` says whether that is to be taken out."""
 
+_MAY_BE_SHORT: Final = re.compile(r"(?i)secret|passw|passphrase|(?:api|access|private|signing)[_-]?key")
+_FIGURE: Final = re.compile(r"[-+.,\d%]+")
 NOT_SECRET: Final = re.compile(
-    r"(?i)[-+.\d%]+|true|false|none|null|yes|no|is|was|are|not|and|or|for|in|of|to|the|a|an|has|with|from|set|missing"
+    r"(?i)true|false|none|null|yes|no|is|was|are|not|and|or|for|in|of|to|the|a|an|has|with|from|set|missing"
 )
 
 ENVIRONMENT_LINE: Final = re.compile(
@@ -77,6 +80,12 @@ HOMES: Final = re.compile(
 ACCOUNT: Final = re.compile(
     r"(?<![\w./-])(?P<person>[A-Za-z_][\w.+-]*)@(?P<host>[A-Za-z0-9][\w-]*(?:\.[\w-]+)*)", re.ASCII
 )
+CALLED: Final = re.compile(
+    r"(?i)(?<![\w-])(?:(?:user|user_?name|login|logname)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])?(?P<person>[A-Za-z_][\w.-]*)"
+    r"|(?:host|host_?name|nodename)(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])?(?P<host>[A-Za-z0-9][\w.-]*))"
+)
+"""`user=kim`, `'HOSTNAME': 'gpu-box-7'`: somebody or some machine, called so in a text."""
+
 _REVISION: Final = re.compile(r"[0-9a-f]{7,64}|v?\d+(?:\.\d+)*\w*|main|master|latest")
 
 AUTHORITY: Final = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*:(?:\\?/){2})(?P<host>[^\s/\"'?#\\\[\]]+)", re.IGNORECASE)
@@ -86,10 +95,11 @@ PUBLIC_HOSTS: Final = frozenset(
 INTERNAL: Final = re.compile(
     r"(?i)(?<![\w@.-])(?:[a-z0-9][a-z0-9-]*\.)+"
     r"(?:internal|local|lan|corp|intranet|localdomain|home\.arpa|modal\.(?:run|host)|amazonaws\.com|ts\.net)(?![\w-])"
+    r"|(?<![\w.-])ip-\d{1,3}(?:-\d{1,3}){3}(?![\w-])"
 )
 _ADDRESSES: Final = re.compile(
-    r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}|(?:[0-9a-f]{2}:){5}[0-9a-f]{2})"
-    r"(?![\w.:]*\w)"
+    r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\w)"
+    r"|(?<![\w.:])(?:(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}|(?:[0-9a-f]{2}:){5}[0-9a-f]{2})(?![\w.:]*\w)"
 )
 
 GENERIC: Final = frozenset(
@@ -117,6 +127,15 @@ def accounts(text: str) -> Iterator[tuple[re.Match[str], str, str]]:
     for match in ACCOUNT.finditer(text):
         if not _REVISION.fullmatch(match["host"]):
             yield match, match["person"], match["host"]
+
+
+def called(text: str) -> Iterator[Spot]:
+    """Whom and which machine a text calls so."""
+    for match in CALLED.finditer(text):
+        kind = PERSON if match["person"] else HOST
+        name = match[kind]
+        if not NOT_SECRET.fullmatch(name) and name.lower() not in PUBLIC_HOSTS:
+            yield Spot(*match.span(kind), kind)
 
 
 def addresses(text: str) -> Iterator[Spot]:
@@ -152,5 +171,7 @@ def is_secret_value(name: str, value: str) -> bool:
     """Whether `value` under the name `name` is to be taken out. `max_tokens`, `tokenizer` and the like hide nothing."""
     if not _SECRET_NAME.search(name.strip("-")) or NOT_SECRET.fullmatch(value):
         return False
-    # A token is long; a password may be as short as its owner likes.
-    return len(value) >= (8 if re.search(r"(?i)token|pat$|cookie", name) else 3)
+    # A token is long and no figure; a password may be as short and plain as its owner likes.
+    if _MAY_BE_SHORT.search(name):
+        return len(value) >= 3
+    return len(value) >= 8 and not _FIGURE.fullmatch(value)

@@ -12,6 +12,7 @@ from typing import Any
 from kevtui.replay.kinds import LINES, LOGS, WITHOUT_CONTENT, Kind
 from kevtui.replay.night import HeldFile, Night
 from kevtui.replay.state_then import StateThen
+from kevtui.replay.units import Units
 from kevtui.replay.versions import (
     Ledger,
     Lines,
@@ -142,8 +143,9 @@ def _of_journal(held: HeldFile) -> Iterator[Happening]:
 
 def _versions(night: Night) -> dict[str, Version]:
     found: dict[str, Version] = {}
-    launches: dict[str, datetime] = {}
-    batches: dict[str, datetime] = {}
+    units = Units(next((held.data or b"" for held in night.files if held.kind is Kind.UNITS), b""))
+    launches = dict(units.launched)
+    batches = dict(units.launched)
     later = []
     for held in night.files:
         written = from_ns(held.stamp_ns)
@@ -153,7 +155,8 @@ def _versions(night: Night) -> dict[str, Version]:
         version = _version(held, written)
         found[held.path] = version
         if isinstance(version, Ledger) and version.launched is not None:
-            launches[PurePosixPath(held.path).name.removesuffix(".spawn.json")] = version.launched
+            study = PurePosixPath(held.path).name.removesuffix(".spawn.json")
+            launches[study] = min(version.launched, launches.get(study, version.launched))
         if isinstance(version, Whole) and held.kind is Kind.READ:
             batches[PurePosixPath(held.path).name.removesuffix(".read.json")] = version.since
         if isinstance(version, Whole) and (named := _INTENT.fullmatch(held.path)):
@@ -167,7 +170,7 @@ def _versions(night: Night) -> dict[str, Version]:
         elif held.kind is Kind.SPEC:
             found[held.path] = Whole(held.data, _registered(held, value, written, launches, opened))
         else:
-            state = found[held.path] = StateThen(value, written, launches, batches)
+            state = found[held.path] = StateThen(value, written, launches, batches, units)
             rounds = value.get("rounds")
             opened |= {
                 name: state.opened for name in (rounds if isinstance(rounds, list) else ()) if isinstance(name, str)
@@ -178,7 +181,7 @@ def _versions(night: Night) -> dict[str, Version]:
 def _version(held: HeldFile, written: datetime) -> Version:
     data = held.data or b""
     match held.kind:
-        case Kind.JOURNAL:
+        case Kind.JOURNAL | Kind.UNITS:
             return Lines(data, written, event_time)
         case Kind.METRICS:
             return Lines(data, written, step_time)

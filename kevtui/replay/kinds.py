@@ -14,6 +14,7 @@ class Kind(StrEnum):
     READ = "read"
     INTENT = "intent"
     JOURNAL = "journal"
+    UNITS = "units of work"
     SPEC = "spec"
     METRICS = "metrics"
     LOG = "log"
@@ -33,7 +34,7 @@ class Kind(StrEnum):
 RUNS, SPECS, LEASES = "runs", "experiments/rounds", "leases"
 """The three trees of a night, as the first parts of every path in it."""
 
-LINES = frozenset({Kind.JOURNAL, Kind.METRICS})
+LINES = frozenset({Kind.JOURNAL, Kind.METRICS, Kind.UNITS})
 """Grown line by line, with a time in each."""
 
 LOGS = frozenset({Kind.LOG, Kind.READ_LOG})
@@ -53,6 +54,7 @@ _PLACES = tuple(
         (r"runs/r\d+-reads-[^/]+-\d+\.log", Kind.READ_LOG),
         (rf"runs/{_NAME}-events\.jsonl", Kind.JOURNAL),
         (r"runs/autoresearch-sessions\.jsonl", Kind.JOURNAL),
+        (r"runs/ledger\.jsonl", Kind.UNITS),
         (rf"experiments/rounds/{_NAME}\.json", Kind.SPEC),
         (rf"{_TRIAL}/metrics\.jsonl", Kind.METRICS),
         (rf"{_TRIAL}/train\.log", Kind.LOG),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from kevtui.replay.units import Units
 from kevtui.replay.versions import Then, earliest, moment_of, to_ns
 
 NOT_RECORDED = "running or done, as of then not recorded"
@@ -25,9 +26,10 @@ class StateThen:
         written: datetime,
         launches: Mapping[str, datetime],
         batches: Mapping[str, datetime],
+        units: Units,
     ) -> None:
         self._value, self._written = value, written
-        self._launches, self._batches = launches, batches
+        self._launches, self._batches, self._units = launches, batches, units
         self._is_night = "session" not in value and "night" in value
         self.readings = self._find_readings()
         opened = moment_of(value.get("start_local" if self._is_night else "opened_at"))
@@ -79,7 +81,7 @@ class StateThen:
 
     def _work_by(self, at: datetime) -> dict[str, Any]:
         work = {"studies": {
-            name: {**study, "calls": {}, "status": NOT_RECORDED}
+            name: {**study, "calls": {}, "status": self._status(name, study, at)}
             for name, study in _dict(self._value, "studies").items()
             if isinstance(study, dict) and _is_by(self._launches.get(name), at)
         }}  # fmt: skip
@@ -88,10 +90,16 @@ class StateThen:
             return work | {"running_bounds_usd": {name: usd for name, usd in running.items()
                                                   if _is_by(self._launches.get(name), at)}}  # fmt: skip
         return work | {"reads": {
-            name: {**batch, "status": NOT_RECORDED}
+            name: {**batch, "status": self._status(name, batch, at)}
             for name, batch in _dict(self._value, "reads").items()
             if isinstance(batch, dict) and _is_by(self._batches.get(name), at)
         }}  # fmt: skip
+
+    def _status(self, name: str, work: dict[str, Any], at: datetime) -> str:
+        settled = self._units.settled(name, at)
+        if settled:
+            return str(work.get("status", ""))
+        return NOT_RECORDED if settled is None else "running"
 
 
 def _is_by(moment: datetime | None, at: datetime) -> bool:

@@ -144,6 +144,19 @@ def test_neither_predictions_nor_weights_nor_an_environment_are_in_it(tmp_path: 
     assert b"runs/r5-a-hard/rows.json" in everything, "that a read has landed is told"
 
 
+def test_of_the_ledger_only_what_is_read_is_in_it(tmp_path: Path) -> None:
+    order = {"name": "r5-a", "payload": {"prompt": "a private matter"}}
+    lines = [{"event": "wanted", "at": at(9).timestamp(), "orders": {"trial/r5-a/trial-0": order}, "who": "me"}]
+    make_night(tmp_path)
+    put(tmp_path / "runs" / "ledger.jsonl", 9, f'{json.dumps(lines[0])}\n{{"payload": "a private')
+    night = load_night(resolve("n1", root=tmp_path, cwd=tmp_path), tmp_path / "leases", only_inside=True)
+    place = tmp_path / "n1.zip"
+    place.write_bytes(pack(night, NOBODY).data)
+    (ledger,) = [held.data for held in open_bundle(place).files if held.path == "runs/ledger.jsonl"]
+    assert b"private" not in (ledger or b"")
+    assert b'"name": "r5-a"' in (ledger or b"")
+
+
 def test_a_damaged_file_stays_damaged(tmp_path: Path) -> None:
     make_night(tmp_path)
     put(tmp_path / "runs" / "r5-a.spawn.json", 21, '{"name": "r5-a", "calls": {"tr')

@@ -55,6 +55,12 @@ SECRETS = {
     "who did it": of(string.ascii_lowercase, 8).map(lambda text: (f"{text}@gpu-box launched it", text)),
     "a mail address": of(string.ascii_lowercase, 8).map(lambda text: (f"tell {text}@example.org", text)),
     "an inner host": of(string.ascii_lowercase, 8).map(lambda text: (f"from {text}.corp.internal", text)),
+    "a user in a dictionary": of(string.ascii_lowercase, 8).map(lambda text: (f"{{'USER': '{text}'}} by {text}", text)),
+    "a host in a line": of(string.ascii_lowercase, 8).map(lambda text: (f"hostname={text} up", text)),
+    "a machine's address": st.integers(10, 99).map(lambda n: (f"to 10.{n}.7.1{n}:8080.", f"10.{n}.7.1{n}")),
+    "a machine called by its address": st.integers(10, 99).map(lambda n: (f"on ip-10-{n}-7-1{n}", f"10-{n}-7-1{n}")),
+    "a webhook": of(ALNUM, 24).map(lambda text: (f"https://hooks.slack.com/services/T0/B0/{text}", text)),
+    "a password of figures": st.integers(10**6, 10**7).map(lambda n: (f"password={n}", str(n))),
     "a host in an address": of(string.ascii_lowercase, 8).map(lambda text: (f"s3://{text}/key", text)),
 }  # fmt: skip
 
@@ -120,6 +126,14 @@ def test_what_stands_under_a_secret_name_is_taken_out(key: str) -> None:
     value = {"session": "n1", "notes": {key: ["plain words, 42"]}}
     text = everything_in(bundle_of({STATE: (Kind.STATE, json.dumps(value).encode())}))
     assert "plain words" not in text
+
+
+def test_a_password_that_is_a_number_is_taken_out() -> None:
+    text = everything_in(
+        bundle_of({STATE: (Kind.STATE, b'{"session": "n1", "db": {"password": 48151623, "tokens": 7}}')})
+    )
+    assert "48151623" not in text
+    assert '"tokens": 7' in text
 
 
 def test_an_environment_is_taken_out_whole() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import at, make_night, text
+from nights import at, make_night, put, text
 
 from kevtui.cli import main
 from kevtui.keymap import BINDINGS, of_live, of_replay
@@ -82,6 +82,22 @@ def test_the_money_and_the_attempts_are_those_of_the_moment(tmp_path: Path) -> N
     assert [snapshot.trials[0].step for snapshot in (early, later, end)] == [5, 25, 50]
     assert early.money.committed == 20, "launched and not known to be done: its bound counts"
     assert end.money.committed == 0
+
+
+def test_what_the_ledger_settled_is_committed_no_longer(tmp_path: Path) -> None:
+    make_night(tmp_path)
+    unit = {"unit": "trial/r5-a/trial-0"}
+    lines = [
+        {"event": "wanted", "at": at(9).timestamp(), "orders": {unit["unit"]: {"name": "r5-a", "kind": "trial"}}},
+        {"event": "intent", "at": at(9).timestamp(), **unit},
+        {"event": "settled", "at": at(40).timestamp(), "outcome": "failed", **unit},
+        {"event": "intent", "at": at(50).timestamp(), **unit},
+        {"event": "settled", "at": at(62).timestamp(), "outcome": "done", **unit},
+    ]
+    put(tmp_path / "runs" / "ledger.jsonl", 62, "".join(f"{json.dumps(line)}\n" for line in lines) + '{"event": "se')
+    history = History(load_night(resolve("n1", root=tmp_path, cwd=tmp_path), tmp_path / "leases"))
+    committed = [moment(history, at(minutes)).money.committed for minutes in (8, 15, 45, 55, 65)]
+    assert committed == [0, 20, 0, 20, 0]
 
 
 def test_a_launch_without_a_time_makes_what_was_committed_unknown_and_not_zero(tmp_path: Path) -> None:
