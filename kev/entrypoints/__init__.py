@@ -6,7 +6,7 @@ ledger          the spawn record, written before and after each spawn
 study           launching the trials of a plan
 continuation    going on with one trial after a timeout
 resume          every trial of a study: adopt, continue, or score again
-pull, results   bringing a study home, and its results.jsonl
+pull            bringing a study home, and its results.jsonl
 benchmarks      reads, each with a record of its own
 interpolation   checkpoints between two others
 mirror          copies of checkpoints in another place

@@ -3,9 +3,9 @@
 from kev import files
 from kev.entrypoints.by_hand import open_gate
 from kev.entrypoints.place import RUNS_VOLUME, Place
-from kev.entrypoints.results import write_results
 from kev.entrypoints.units import look_at_study
 from kev.errors import NotFound, UsageError
+from kev.trial.ranking import rank_again
 
 
 async def pull_study(place: Place, study: str, *, weights: bool) -> int:
@@ -25,7 +25,7 @@ async def pull_study(place: Place, study: str, *, weights: bool) -> int:
             f"{study}: {len(report.fetched)} files fetched ({report.bytes_fetched:,} bytes), {len(report.kept)} were "
             f"here, {len(report.verified)} verified{withheld}"
         )
-        trials = write_results(place.runs / study)
+        trials = len(rank_again(place.runs / study).lines)
     place.say(f"{study}: {trials} trials -> runs/{study}/results.jsonl")
     await look_at_study(place, open_gate(place), study)
     return 0

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from kev import files
 from kev.commitments import is_on_record
-from kev.compute.protocol import Entry, PullReport
-from kev.errors import NotFound
+from kev.compute.protocol import Entry, EntryKind, PullReport
+from kev.compute.pull import is_weight
+from kev.errors import KevError, NotFound
 from kev.ledger.units import Unit
 from kev.records.ledger import Order
 from kev.rounds.blend_orders import parts_of
@@ -32,7 +33,19 @@ async def pull_unit(engine: Engine, unit: Unit, *, weights: bool = False) -> Pul
                 missing.append(error)
         if len(missing) == len(parts):
             raise missing[0]
+        if unit.order.kind == "trial":
+            _rank(engine, unit.order.name)
     return done
+
+
+def _rank(engine: Engine, study: str) -> None:
+    """Bring results.jsonl of a study up to its trials. It decides nothing, so that nothing about it stops a watch."""
+    from kev.trial.ranking import rank_again
+
+    try:
+        rank_again(engine.runs / study)
+    except (KevError, OSError) as error:
+        engine.say(f"!!! runs/{study}/results.jsonl was left as it is: {error}")
 
 
 async def list_parts(engine: Engine, order: Order) -> list[Entry]:
@@ -68,7 +81,9 @@ def pull_command(arguments: argparse.Namespace) -> int:
         for unit in units:
             if arguments.dry_run:
                 entries = await patiently(engine.gate, partial(list_parts, engine, unit.order))
-                out[unit.id] = {"files": len(entries), "bytes": sum(entry.size for entry in entries)}
+                wanted = [entry for entry in entries if entry.kind is EntryKind.FILE
+                          and (arguments.weights or not is_weight(entry.path))]  # fmt: skip
+                out[unit.id] = {"files": len(wanted), "bytes": sum(entry.size for entry in wanted)}
             else:
                 done = await pull_unit(engine, unit, weights=arguments.weights)
                 out[unit.id] = {"fetched": len(done.fetched), "kept": len(done.kept), "withheld": len(done.withheld),

@@ -36,16 +36,70 @@ def aggregate(study: Path) -> Ranked:
     if (study / RESULTS).exists():
         raise Refused(f"{study / RESULTS}: is there already; remove it to rank the study again")
     trials, failed, faults = _collect(study)
+    ranked = Ranked([*_rank(trials, faults), *failed], faults)
+    try:
+        files.create_exclusive(study / RESULTS, b"".join(files.dump_json_line(line) for line in ranked.lines))
+    except FileExistsError:
+        raise Refused(f"{study / RESULTS}: was made by another process at the same time") from None
+    return ranked
+
+
+def rank_again(study: Path) -> Ranked:
+    """Bring results.jsonl of a study up to the trials that are here; what it has of others stays, behind them.
+
+    A trial whose result cannot be read is a line with the reason: it hides no other. Nothing is written where nothing
+    is new. Raises NotFound without the directory.
+    """
+    if not study.is_dir():
+        raise NotFound(f"{study}: no such directory")
+    trials, failed, faults = _collect(study)
+    damaged = [_damaged(getattr(fault, "path", study).parent.name, fault) for fault in faults]
+    lines = [*_rank(trials, faults), *failed, *damaged]
+    old = _read_bytes(study / RESULTS)
+    data = b"".join(_dump(line) for line in lines) + _others(old, {line["id"] for line in lines})
+    if data != old:
+        files.write_atomic(study / RESULTS, data)
+    return Ranked(lines, faults)
+
+
+def _rank(trials: list[Trial], faults: list[KevError]) -> list[dict[str, Any]]:
     baselines = _baselines(trials)
     lines = [_line(trial, baselines.get(_kind(trial)), faults) for trial in trials]
     # Python's sort is stable, so trials without a figure stay behind, in the order of their names.
-    lines.sort(key=lambda line: -line["objective"] if line["objective"] is not None else float("inf"))
-    everything = [*lines, *failed]
+    return sorted(lines, key=lambda line: -line["objective"] if line["objective"] is not None else float("inf"))
+
+
+def _damaged(trial: str, why: object) -> dict[str, Any]:
+    return {"id": trial, "status": "damaged", "error": str(why)}
+
+
+def _dump(line: dict[str, Any]) -> bytes:
     try:
-        files.create_exclusive(study / RESULTS, b"".join(files.dump_json_line(line) for line in everything))
-    except FileExistsError:
-        raise Refused(f"{study / RESULTS}: was made by another process at the same time") from None
-    return Ranked(everything, faults)
+        return files.dump_json_line(line)
+    except ValueError:
+        return files.dump_json_line(_damaged(line["id"], "its result holds a figure that is no finite number"))
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return files.read_bytes(path)
+    except NotFound:
+        return b""
+
+
+def _others(data: bytes, known: set[str]) -> bytes:
+    """The lines of results.jsonl that are about other trials than the `known` ones, as they are."""
+    # What follows the last newline was cut off while it was appended: nothing rests on it.
+    return b"".join(line + b"\n" for line in data.split(b"\n")[:-1] if line.strip() and _id_of(line) not in known)
+
+
+def _id_of(line: bytes) -> str | None:
+    try:
+        value = files.parse_json(line)
+    except ValueError:
+        return None
+    found = value.get("id") if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def note_failure(study: Path, identifier: str, error: str) -> None:
