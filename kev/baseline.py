@@ -82,6 +82,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--owner-allows", default="", metavar="NAME",
                         help="the owner's word: DIR's name, where no registered round reads this test")  # fmt: skip
     given = parser.parse_args(arguments)
+    if given.owner_allows and not given.allow_test:
+        parser.error("--owner-allows belongs to --allow-test")
     try:
         model = fit(record for suite in given.train for record in read_records(open_suite(suite), "train"))
         split = "test" if given.allow_test else given.split

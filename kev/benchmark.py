@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "KEV_REMOTE_API_KEY"
 USAGE = "usage.json"
+BATCH = 32
+OF_REMOTE = {"remote_model": "kev-latest", "remote_concurrency": 1, "retry_seconds": 300.0, "price": None,
+             "budget": None, "max_calls": None}  # fmt: skip
+"""Options that only a remote read has, and what they are where nobody gives them."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -120,13 +124,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=("cpu", "mps", "cuda"), help="where to compute (the best there is)")
     parser.add_argument("--backend", choices=("torch", "vllm"), default="torch",
                         help="what runs the backbone: torch exactly, vLLM faster on a GPU (torch)")  # fmt: skip
-    parser.add_argument("--batch", type=_count, default=32, metavar="N", help="records in one pass (32)")
+    parser.add_argument("--batch", type=_count, default=BATCH, metavar="N", help="records in one pass (32)")
     parser.add_argument("--date_facts", "--date-facts", action="store_true",
                         help="add a note to each state: how far apart its dates are")  # fmt: skip
     parser.add_argument("--rotations", type=_count, default=1, metavar="N",
                         help="average each choice over its first N cyclic orders (1)")  # fmt: skip
     remote = parser.add_argument_group("remote reads", f"The bearer token is read from {TOKEN_VARIABLE}.")
-    remote.add_argument("--remote-model", default="kev-latest", metavar="NAME", help="the model asked for (kev-latest)")
+    remote.add_argument(
+        "--remote-model", default=OF_REMOTE["remote_model"], metavar="NAME", help="the model asked for (kev-latest)"
+    )
     remote.add_argument("--remote-concurrency", type=_count, default=1, metavar="N",
                         help="calls at the same time; fewer while the endpoint says it is busy (1)")  # fmt: skip
     remote.add_argument("--retry-seconds", type=_seconds, default=300.0, metavar="S",
@@ -142,8 +148,13 @@ def _check_options(given: argparse.Namespace) -> str | None:
         return "--budget needs --price: without one nothing is known of the cost"
     if given.data is not None and (given.allow_test or given.split != "development"):
         return "--split and --allow-test belong to --suite"
-    if given.remote is None and (given.price or given.budget or given.max_calls):
-        return "--price, --budget and --max-calls belong to --remote"
+    if given.remote is None and any(getattr(given, name) != value for name, value in OF_REMOTE.items()):
+        names = [f"--{name.replace('_', '-')}" for name, value in OF_REMOTE.items() if getattr(given, name) != value]
+        return f"{names[0]} belongs to --remote"
+    if given.remote is not None and (given.device is not None or given.batch != BATCH):
+        return "--device and --batch belong to --run: an endpoint computes where it is"
+    if given.owner_allows and not given.allow_test:
+        return "--owner-allows belongs to --allow-test"
     if given.backend == "vllm" and (given.remote is not None or given.device not in (None, "cuda")):
         return "--backend vllm belongs to --run, on a GPU"
     return None

@@ -126,6 +126,7 @@ class Gate:
                 nonce, number = self.new_nonce(), len(unit.counted) + 1
                 book.add(LedgerEvent(event="intent", at=self._now(), unit=unit_id, nonce=nonce, who=self.who))
                 order = unit.order
+            self.show(order.name)  # whoever reads along sees the intent before the call exists
             # Still under the lock: whoever gives up an attempt that was never answered takes it too, and so never
             # does while the request may yet be sent, however long this process was stopped in between.
             return await self._spawn(unit_id, order, nonce, number, extra)
@@ -137,19 +138,22 @@ class Gate:
         run_id = f"{unit_id}#{number}"
         try:
             ref = await self.compute.spawn(
-                order.function, payload, run_id=run_id, gpu=order.gpu, timeout_s=order.timeout
-            )
+                order.function, payload, run_id=run_id, gpu=order.gpu, timeout_s=order.timeout,
+                memory_mb=order.memory_mb,
+            )  # fmt: skip
         except KevError as error:
             if isinstance(error, RemoteError) and error.may_have_happened:
                 self.note("pending", f"whether it started is not known: {error}", subject=unit_id, severity="warning")
                 raise
             self.settle_attempt(unit_id, nonce, "withdrawn", text=str(error))
+            self.show(order.name)
             self.note("refused", f"not started: {error}", subject=unit_id, severity="warning")
             if isinstance(error, SpendLimitReached):
                 self.pause(str(error), spend_limit=True)
             raise
         with self.ledger.writing() as book:
             book.add(LedgerEvent(event="call", at=self._now(), unit=unit_id, nonce=nonce, call=ref.id))
+        self.show(order.name)
         kind = "launch" if number == 1 else "continuation"
         self.note(kind, f"attempt {number} of {order.attempts}: {ref.id}", subject=unit_id)
         return ref

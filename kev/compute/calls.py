@@ -21,6 +21,9 @@ POLL_WAIT_S = 5.0
 MAX_RECENT = 1000
 """Calls of one function that the platform lists at most, newest first."""
 
+REQUESTED_MB = 32_768
+"""Memory that a machine must have free for a container whose limit was changed, in MiB; or the limit, if less."""
+
 STATUSES = {
     "pending": Phase.ACTIVE,
     "running": Phase.ACTIVE,
@@ -40,10 +43,11 @@ class Calls:
         self._clock = clock
 
     async def spawn(
-        self, function: str, payload: JsonObject, *, run_id: str, gpu: str | None = None, timeout_s: int | None = None
-    ) -> CallRef:
+        self, function: str, payload: JsonObject, *, run_id: str, gpu: str | None = None, timeout_s: int | None = None,
+        memory_mb: int | None = None,
+    ) -> CallRef:  # fmt: skip
         argument = _argument(payload, run_id)
-        handle = await self._function(function, gpu, timeout_s)
+        handle = await self._function(function, gpu, timeout_s, memory_mb)
         doing = f"start {function}"
         try:
             call = await self._client.ask(handle.spawn.aio(argument), doing)
@@ -54,13 +58,14 @@ class Calls:
             raise
         return CallRef(call.object_id, function, run_id)
 
-    async def _function(self, name: str, gpu: str | None, timeout_s: int | None) -> Any:
+    async def _function(self, name: str, gpu: str | None, timeout_s: int | None, memory_mb: int | None) -> Any:
         """The function, looked up now: one that was found before may have been replaced by a new deployment."""
         modal = load_modal()
         handle: Any = modal.Function.from_name(
             self._client.app_name, name, environment_name=self._client.environment, client=await self._client.open()
         )
-        options: dict[str, Any] = {"gpu": gpu, "timeout": timeout_s}
+        memory = None if memory_mb is None else (min(memory_mb, REQUESTED_MB), memory_mb)
+        options: dict[str, Any] = {"gpu": gpu, "timeout": timeout_s, "memory": memory}
         options = {key: value for key, value in options.items() if value is not None}
         if options:
             handle = handle.with_options(**options)

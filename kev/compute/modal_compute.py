@@ -86,9 +86,12 @@ class ModalCompute:
         return deploy.deploy(self._client, ref, tag=tag)
 
     async def spawn(
-        self, function: str, payload: JsonObject, *, run_id: str, gpu: str | None = None, timeout_s: int | None = None
-    ) -> CallRef:
-        return await self._calls.spawn(function, payload, run_id=run_id, gpu=gpu, timeout_s=timeout_s)
+        self, function: str, payload: JsonObject, *, run_id: str, gpu: str | None = None, timeout_s: int | None = None,
+        memory_mb: int | None = None,
+    ) -> CallRef:  # fmt: skip
+        return await self._calls.spawn(
+            function, payload, run_id=run_id, gpu=gpu, timeout_s=timeout_s, memory_mb=memory_mb
+        )
 
     async def poll(self, ref: CallRef, *, wait_s: float = 0) -> CallState:
         return await self._calls.poll(ref, wait_s=wait_s)

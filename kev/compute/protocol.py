@@ -229,9 +229,11 @@ class Compute(Protocol):
         ...
 
     async def spawn(
-        self, function: str, payload: JsonObject, *, run_id: str, gpu: str | None = None, timeout_s: int | None = None
-    ) -> CallRef:
-        """Start `function` with one argument: `payload` with `run_id` added.
+        self, function: str, payload: JsonObject, *, run_id: str, gpu: str | None = None, timeout_s: int | None = None,
+        memory_mb: int | None = None,
+    ) -> CallRef:  # fmt: skip
+        """Start `function` with one argument: `payload` with `run_id` added; on other cards, or with another time or
+        limit of memory, than it was deployed with.
 
         Never repeated here. An error with `may_have_happened` leaves open whether a call exists: the caller writes
         its intent before, and looks (`recent_calls`, the lease of `run_id`) before it tries again.

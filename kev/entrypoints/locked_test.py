@@ -17,15 +17,12 @@ from kev.records.locked import LockedSummary
 from kev.records.result import Result
 from kev.records.spec import STUDY_NAME
 from kev.rounds.deployed import check_deployed
+from kev.rounds.locked_args import MEMORY_MB, check_memory
 from kev.rounds.once import ReadKey, checkpoint_of, other_locked_reads, other_reads
 from kev.rounds.trial_orders import Provenance, Wanted, round_up
 from kev.suite import Suite
 from kev.worker.orders import LOCKED_TEST_FUNCTION, UNGATED
 from kev.worker.sources import source_hashes
-
-MEMORY_MB = 49_152
-MIN_MEMORY_MB = 32_768
-"""What the function has, and the least that a caller may ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +84,7 @@ def locked_order(request: LockedRequest, provenance: Provenance) -> Wanted:
                     "name": request.name, "decision": request.decision or None, "transfer": request.transfer or None},
         "gpu": request.gpu,
         "timeout": request.timeout,
+        "memory_mb": check_memory(request.memory_mb),
         "attempt_usd": round_up(compute_bound(request.gpu, request.timeout, 1)),
         "remote": f"locked/{request.name}",
         "local": f"runs/locked/{request.name}",
@@ -105,11 +103,7 @@ def check_request(root: Path, request: LockedRequest) -> dict[str, Suite]:
     if not STUDY_NAME.fullmatch(request.name):
         raise UsageError(f"locked read {request.name!r:.100}: a name is 1 to 80 letters, digits, _ or -")
     parse_gpu(request.gpu)
-    if not MIN_MEMORY_MB <= request.memory_mb <= MEMORY_MB:
-        raise Refused(
-            f"--memory-mb {request.memory_mb}: the function has {MEMORY_MB:,} MiB and needs {MIN_MEMORY_MB:,}; "
-            "for more, change run_locked_test in modal_app.py and deploy"
-        )
+    check_memory(request.memory_mb)
     suites = {
         path: open_inside(root, path, flag)
         for flag, path in (("--decision", request.decision), ("--transfer", request.transfer))

@@ -24,7 +24,7 @@ def write_views(runs: Path, units: Units, names: set[str] | None = None) -> None
     """
     groups: dict[str, list[Unit]] = {}
     for unit in units.by_id.values():
-        if unit.counted and (names is None or unit.order.name in names):
+        if unit.attempts and (names is None or unit.order.name in names):
             groups.setdefault(unit.order.name, []).append(unit)
     for name, group in groups.items():
         if group[0].order.kind == "trial":
@@ -40,7 +40,7 @@ def spawn_record(name: str, trials: list[Unit]) -> SpawnRecord:
                 for unit in trials}  # fmt: skip
     values = {
         "name": name,
-        "calls": {label: entries[-1].call for label, entries in attempts.items()},
+        "calls": {label: entries[-1].call if entries else None for label, entries in attempts.items()},
         "attempts": {label: [entry.to_json() for entry in entries] for label, entries in attempts.items()},
         "bound_usd": recorded(first.study_usd) if first.study_usd is not None else None,
         "gpu": first.gpu,
@@ -53,7 +53,7 @@ def spawn_record(name: str, trials: list[Unit]) -> SpawnRecord:
 
 def read_record_of(name: str, unit: Unit) -> ReadRecord:
     """The record of one read, with its call and how it stands."""
-    order, attempt = unit.order, unit.counted[-1]
+    order, attempt = unit.order, unit.current or unit.attempts[-1]
     payload = order.payload
     suites = [suite for key in ("suite", "decision", "transfer") if isinstance(suite := payload.get(key), str)]
     values = {
@@ -67,7 +67,7 @@ def read_record_of(name: str, unit: Unit) -> ReadRecord:
         "bound_usd": order.attempt_usd,
         "at": attempt.at,
         "call": attempt.call,
-        "status": unit.outcome or ("running" if attempt.live else attempt.outcome),
+        "status": unit.outcome or ("refused" if attempt.withdrawn else "running" if attempt.live else attempt.outcome),
     }
     return ReadRecord.model_validate(values)
 

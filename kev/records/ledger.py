@@ -41,6 +41,8 @@ class Order(StrictRecord):
     gpu: str | None = None
     timeout: Annotated[int, Field(gt=0)]
     """Seconds, per attempt: nothing runs without an end."""
+    memory_mb: int | None = None
+    """The most memory of a container, in MiB, where that is another than its function has."""
     attempts: int = 1
     """How many there may be in all."""
     attempt_usd: Charge

@@ -61,6 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def launch_reads_command(arguments: argparse.Namespace) -> int:
     """0 if everything runs; 1 if it is not known of some read whether it does."""
+    if arguments.stage is not None and arguments.arms is not None:
+        raise UsageError("--arms: a stage is read for one arm; name it with --arm")
+    if arguments.stage is None and arguments.arm is not None:
+        raise UsageError("--arm: belongs to --stage; without one write --arms")
 
     async def work(engine: Engine, loaded: LoadedSpec) -> int:
         spec = loaded.spec

@@ -10,15 +10,13 @@ from kev.ledger.units import Units, read_id
 from kev.records.ledger import Order
 from kev.records.spec import DEFAULT_GPU, Read, RoundSpec, Stage, size_of
 from kev.rounds.checks.reads import read_split
+from kev.rounds.locked_args import parse_locked_arguments
 from kev.rounds.once import checkpoint_of, planned_key
 from kev.rounds.sides import TRANSFER, Side, candidate_side, parent_side
 from kev.rounds.trial_orders import Provenance, Wanted, round_up
 
 RETRIES = 1
-LOCKED_TIMEOUT = 3600
 VOLUME = "/runs/"
-LOCKED_TRANSFER = "evals/v4/transfer-v4"
-"""The transfer suite of a locked test whose spec names none."""
 
 
 def arm_reads(
@@ -100,17 +98,15 @@ def _locked(
     if len(parts) != 4 or parts[:2] != ("runs", "locked"):
         raise Refused(f"{directory}: a locked test is read into runs/locked/<name>/<suite>")
     trial = run.removeprefix(VOLUME).removesuffix("/checkpoint")
-    extra = (spec.locked_args or {}).get(size_of(arm), [])
-    given = dict(zip(extra[::2], extra[1::2], strict=False))
-    transfer = given.get("--transfer", LOCKED_TRANSFER)
-    timeout = int(given.get("--timeout", LOCKED_TIMEOUT))
+    given = parse_locked_arguments((spec.locked_args or {}).get(size_of(arm), []))
     values = {
         "kind": "locked",
         "name": f"locked/{parts[2]}",
         "function": "run_locked_test",
-        "payload": {**common, "trial": trial, "name": parts[2], "decision": read.decision, "transfer": transfer},
-        "timeout": timeout,
-        "attempt_usd": round_up(budget.compute_bound(details["gpu"], timeout, 1)),
+        "payload": {**common, "trial": trial, "name": parts[2], "decision": read.decision, "transfer": given.transfer},
+        "timeout": given.timeout,
+        "memory_mb": given.memory_mb,
+        "attempt_usd": round_up(budget.compute_bound(details["gpu"], given.timeout, 1)),
         "remote": f"locked/{parts[2]}",
         "local": f"runs/locked/{parts[2]}",
         "once": f"{run} locked",

@@ -82,6 +82,7 @@ def write_readout_of(loaded: LoadedSpec) -> bool:
 def _again(arguments: argparse.Namespace) -> list[str]:
     """The same command line without --detach, from any directory."""
     options = ["--interval", str(arguments.interval), "--stagger", str(arguments.stagger)]
+    options += ["--passes", str(arguments.passes)] if arguments.passes is not None else []
     options += ["--root", str(Path(arguments.root).absolute())] if arguments.root is not None else []
     options += ["--session", arguments.session] if arguments.session is not None else []
     options += ["--no-continue"] if arguments.no_continue else []

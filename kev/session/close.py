@@ -59,10 +59,10 @@ async def close_session(gate: Gate, root: Path, *, force: bool = False, reason: 
         if not force:
             check_closable(gate.state, read_report(root, gate.state, now))
         if read_session(gate.state).closed_at is None:
-            closed = {"closed_at": utc_text(now), **({"closed_reason": reason} if force else {})}
+            closed = {"closed_at": utc_text(now), **({"closed_reason": reason} if reason else {})}
             change_locked_state(gate.state, lambda old: old.model_copy(update=closed))
             gate.note(
-                "closed", f"by force: {reason}" if force else "everything is settled",
+                "closed", f"by force: {reason}" if force else reason or "everything is settled",
                 severity="warning" if force else "info",
             )  # fmt: skip
     report = read_report(root, gate.state, now)

@@ -6,8 +6,10 @@ from collections import defaultdict
 from pathlib import PurePosixPath
 
 from kev.document import JsonPath
+from kev.errors import UsageError
 from kev.records.spec import Directories, Read, size_of
 from kev.records.suite import SPLITS
+from kev.rounds.locked_args import parse_locked_arguments
 from kev.rounds.problems import Severity
 from kev.rounds.sides import TRANSFER
 from kev.rounds.subject import Subject
@@ -136,6 +138,11 @@ def _check_sizes(subject: Subject) -> None:
         for size in table or {}:
             if size not in sizes:
                 subject.problems.add("unknown-size", (key, size), f"no arm is of size {size!r}{nearest(size, sizes)}")
+    for size, words in (subject.spec.locked_args or {}).items():
+        try:
+            parse_locked_arguments(words)
+        except UsageError as error:
+            subject.problems.add("bad-flag", ("locked_args", size), str(error))
     for size, seconds in (subject.spec.read_timeout or {}).items():
         if seconds < 1:
             subject.problems.add("out-of-range", ("read_timeout", size), f"{seconds} is no time in seconds")

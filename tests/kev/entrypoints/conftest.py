@@ -54,11 +54,14 @@ class ScriptedCompute:
     files: dict[str, bytes] = field(default_factory=dict)
     """`volume:path` to contents."""
     pulled: list[str] = field(default_factory=list)
+    memory: list[int | None] = field(default_factory=list)
+    """What each spawn asked for, in MiB."""
     deployed: bool = True
 
     async def spawn(
-        self, function: str, payload: Any, *, run_id: str, gpu: str | None = None, timeout_s: int | None = None
-    ) -> CallRef:
+        self, function: str, payload: Any, *, run_id: str, gpu: str | None = None, timeout_s: int | None = None,
+        memory_mb: int | None = None,
+    ) -> CallRef:  # fmt: skip
         if function == "remote_source_hashes":
             return CallRef("fc-hashes")
         self.on_spawn(dict(payload))
@@ -66,6 +69,7 @@ class ScriptedCompute:
         if refusal is not None:
             raise refusal
         self.spawned.append((function, dict(payload), gpu, timeout_s))
+        self.memory.append(memory_mb)
         return CallRef(f"fc-{len(self.spawned)}")
 
     async def app(self) -> AppState | None:

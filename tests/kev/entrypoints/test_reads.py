@@ -176,7 +176,7 @@ async def test_a_test_that_a_benchmark_has_read_is_read(desk: Desk) -> None:
     ("changes", "words"),
     [
         ({"memory_mb": 32_767}, "--memory-mb 32767"),
-        ({"memory_mb": 65_536}, "--memory-mb 65536"),
+        ({"memory_mb": 196_609}, "--memory-mb 196609"),
         ({"gpu": "A100"}, "no price is known"),
         ({"decision": "evals/v4/decision-v4"}, "no such suite"),
         ({"decision": "", "transfer": ""}, "needs --decision or --transfer"),

@@ -158,8 +158,9 @@ class FakeCompute:
         return AppState("ap-1", "lamps", 1, None, ("run_trial",)) if self.deployed else None
 
     async def spawn(
-        self, function: str, payload: JsonObject, *, run_id: str, gpu: str | None = None, timeout_s: int | None = None
-    ) -> CallRef:
+        self, function: str, payload: JsonObject, *, run_id: str, gpu: str | None = None, timeout_s: int | None = None,
+        memory_mb: int | None = None,
+    ) -> CallRef:  # fmt: skip
         fate = "ok" if self.point is None else await self.point("spawn")
         if fate == "unavailable":
             raise Unavailable("spawn: no answer", may_have_happened=True)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lab import Lab, order
 
 from kev import files
+from kev.compute.errors import NotDeployed
 from kev.errors import DamagedFile, DamagedLine, KevError
 from kev.ledger.book import Ledger
 from kev.ledger.units import BILLING_LAG_S
@@ -169,3 +170,29 @@ def test_a_read_has_a_record_with_its_call(lab: Lab) -> None:
     write_views(lab.runs, Ledger(lab.runs).read())
     record = files.read_json(lab.runs / "r41-a-hard.read.json")
     assert (record["call"], record["status"], record["suites"]) == ("fc-9", "running", ["evals/hard"])
+
+
+async def test_the_spawn_record_is_on_disk_with_its_intent_before_the_call_exists(lab: Lab) -> None:
+    await lab.gate.reserve("r41-4b", [(UNIT, order(attempts=3, study_usd=Decimal(30)))])
+    seen: list[SpawnRecord] = []
+    lab.compute.began = lambda _: seen.append(read_record(lab.runs / "r41-4b.spawn.json", SpawnRecord))
+    ref = await lab.gate.start(UNIT)
+    (before,) = seen
+    assert before.calls == {"trial-0": None}
+    assert [(entry.call, entry.at) for entry in before.attempts["trial-0"]] == [(None, lab.clock.now().timestamp())]
+    after = read_record(lab.runs / "r41-4b.spawn.json", SpawnRecord)
+    assert (
+        after.calls == {"trial-0": ref.id} and after.attempts["trial-0"][0].nonce == before.attempts["trial-0"][0].nonce
+    )
+
+
+async def test_a_spawn_that_was_refused_leaves_no_attempt_in_the_views(lab: Lab) -> None:
+    lab.compute.deployed = False
+    read = order(kind="read", name="r41-a-hard", function="run_bench", payload={"run": "x", "suite": "y", "name": "z"})
+    await lab.gate.reserve("both", [(UNIT, order()), ("read/runs/r41-a-hard", read)])
+    for unit in (UNIT, "read/runs/r41-a-hard"):
+        with pytest.raises(NotDeployed):
+            await lab.gate.start(unit)
+    record = files.read_json(lab.runs / "r41-4b.spawn.json")
+    assert (record["calls"], record["attempts"]) == ({"trial-0": None}, {"trial-0": []})
+    assert files.read_json(lab.runs / "r41-a-hard.read.json")["status"] == "refused"
