@@ -48,6 +48,11 @@ def is_index_locked(error: GitFailed) -> bool:
 
 def is_behind(error: GitFailed) -> bool:
     """Whether a push was refused because the other side has commits that are not here."""
+    return "[rejected]" in str(error)
+
+
+def is_refused(error: GitFailed) -> bool:
+    """Whether the other side was reached and did not take a push: it has moved on, or a rule of its own forbids it."""
     return "rejected]" in str(error)
 
 

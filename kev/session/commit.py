@@ -2,7 +2,7 @@
 
 Only what is on the lists below is ever added, by force, since `runs/` is ignored: the state and the journal, the plan,
 read-outs, verdicts and reports. Prediction dumps, rows and weights are on no list. Other staged changes are left out
-of the commit. A push is never forced: where the branch has moved on, the commits go to a branch of their own.
+of the commit. A push is never forced: where the branch has moved on, or takes nothing, the commits go to one beside it.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from kev.git import (
     git,
     is_behind,
     is_index_locked,
+    is_refused,
     remote_of,
 )
 from kev.ledger.book import Ledger
@@ -41,6 +42,8 @@ LARGEST = 10 * 1024 * 1024
 PUSH_PAUSES_S = (2.0, 10.0)
 """Between one try to push and the next."""
 
+MAIN = frozenset({"main", "master"})
+
 NOT_PUSHED = 3
 """Exit code where everything is committed and nothing could be pushed."""
 
@@ -55,11 +58,12 @@ class Committed:
     """Files that are too large for git."""
     pushed_to: str | None = None
     problem: str = ""
-    """Why nothing was pushed, where a remote is set."""
+    """Why nothing was pushed, where a remote is set, or why it went to a branch beside."""
+    advice: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return {"commit": self.commit, "paths": self.paths, "left_out": self.left_out, "pushed_to": self.pushed_to,
-                "problem": self.problem}  # fmt: skip
+                "problem": self.problem, "advice": self.advice}  # fmt: skip
 
 
 def paths_of(root: Path, state: Path) -> tuple[list[str], list[str]]:
@@ -136,23 +140,35 @@ def _push(root: Path, session: str, done: Committed, sleep: Callable[[float], No
     remote = remote_of(root, branch)
     if remote is None:
         return
-    target = branch
+    if branch in MAIN:
+        done.advice = f"{branch} is its owner's branch; a session works on a research branch, see docs/session.md"
+    error = _push_to(root, remote, branch, sleep)
+    if error is not None and is_refused(error):
+        # Its new commits are not merged here: the working tree belongs to what runs.
+        beside = f"{branch}-{session}-{git(root, 'rev-parse', '--short', 'HEAD').strip()}"
+        why = "has moved on" if is_behind(error) else f"does not take it ({error})"
+        error = _push_to(root, remote, beside, sleep)
+        if error is None:
+            done.pushed_to, done.problem = f"{remote}/{beside}", f"{remote}/{branch} {why}; merge {remote}/{beside}"
+            return
+    if error is None:
+        done.pushed_to = f"{remote}/{branch}"
+    else:
+        done.problem = str(error)
+
+
+def _push_to(root: Path, remote: str, branch: str, sleep: Callable[[float], None]) -> GitFailed | None:
+    """Push HEAD to a branch. Returns why it could not be done; one that has moved on is not waited for."""
     for pause in (*PUSH_PAUSES_S, None):
         try:
-            git(root, "push", "--quiet", remote, f"HEAD:refs/heads/{target}")
+            git(root, "push", "--quiet", remote, f"HEAD:refs/heads/{branch}")
         except GitFailed as error:
-            done.problem = str(error)
-            if is_behind(error) and target == branch:
-                # Its new commits are not merged here: the working tree belongs to what runs.
-                target = f"{branch}-{session}-{git(root, 'rev-parse', '--short', 'HEAD').strip()}"
-            elif pause is None:
-                return
-            else:
-                sleep(pause)
+            if pause is None or is_behind(error):
+                return error
+            sleep(pause)
         else:
-            done.pushed_to = f"{remote}/{target}"
-            done.problem = "" if target == branch else f"{remote}/{branch} has moved on; merge {remote}/{target}"
-            return
+            return None
+    return None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -180,6 +196,6 @@ def commit_command(arguments: argparse.Namespace) -> int:
     lines = [f"committed {len(done.paths)} files as {done.commit[:12]}" if done.commit else "nothing has changed"]
     lines += [f"!!! too large for git, left out: {path}" for path in done.left_out]
     lines += [f"pushed to {done.pushed_to}"] if done.pushed_to else []
-    lines += [f"!!! {done.problem}"] if done.problem else []
+    lines += [f"!!! {text}" for text in (done.problem, done.advice) if text]
     answer(arguments, done.to_json(), lines)
     return NOT_PUSHED if done.problem and not done.pushed_to else 0

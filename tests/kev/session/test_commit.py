@@ -133,6 +133,63 @@ async def test_a_remote_that_is_away_is_tried_again_and_keeps_the_commit(round_l
     assert git(bare, "rev-parse", "refs/heads/research/night").strip() == done.commit
 
 
+async def test_a_remote_that_refuses_once_and_then_accepts_has_the_commit_on_its_branch(
+    round_lab: RoundLab, tmp_path: Path
+) -> None:
+    bare = await remote(round_lab, tmp_path / "bare")
+    hook = bare / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho 'maintenance' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    pauses: list[float] = []
+
+    def wait(seconds: float) -> None:
+        pauses.append(seconds)
+        hook.unlink()
+
+    done = commit_session(round_lab.root, round_lab.state, "Record the night", sleep=wait)
+    assert (done.pushed_to, done.problem, len(pauses)) == ("origin/research/night", "", 1)
+    assert git(bare, "rev-parse", "refs/heads/research/night").strip() == done.commit
+
+
+async def test_a_branch_that_takes_nothing_keeps_its_commits_and_the_record_goes_beside_it(
+    round_lab: RoundLab, tmp_path: Path
+) -> None:
+    bare = await remote(round_lab, tmp_path / "bare")
+    hook = bare / "hooks" / "update"
+    hook.write_text('#!/bin/sh\n[ "$1" != refs/heads/research/night ]\n')
+    hook.chmod(0o755)
+    done = commit_session(round_lab.root, round_lab.state, "Record the night", sleep=lambda _: None)
+    assert done.pushed_to is not None and done.pushed_to.startswith("origin/research/night-night-")
+    assert "does not take it" in done.problem and "; merge origin/" in done.problem
+    assert git(bare, "rev-parse", f"refs/heads/{done.pushed_to.removeprefix('origin/')}").strip() == done.commit
+
+
+async def test_someone_else_pushes_first_on_the_main_branch_and_both_records_stay(
+    round_lab: RoundLab, tmp_path: Path
+) -> None:
+    bare = await remote(round_lab, tmp_path / "bare")
+    git(round_lab.root, "checkout", "-qB", "main")
+    git(round_lab.root, "push", "-q", "origin", "main")
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", "--branch", "main", str(bare), str(other))
+    (other / "PLAN.md").write_text("# Another plan\n")
+    git(other, "commit", "-qam", "Somebody else")
+    git(other, "push", "-q", "origin", "main")
+    theirs = git(bare, "rev-parse", "refs/heads/main")
+    done = commit_session(round_lab.root, round_lab.state, "Record the night", sleep=lambda _: None)
+    assert git(bare, "rev-parse", "refs/heads/main") == theirs
+    assert done.pushed_to is not None and done.pushed_to.startswith("origin/main-night-")
+    assert "a session works on a research branch" in done.advice
+    # Once a person has brought both together, the next record goes to the branch itself.
+    git(round_lab.root, "fetch", "-q", "origin")
+    git(round_lab.root, "merge", "-q", "--no-edit", "-X", "ours", "origin/main")
+    round_lab.new_gate().note("launch", "one more")
+    again = commit_session(round_lab.root, round_lab.state, "Record more", sleep=lambda _: None)
+    assert (again.pushed_to, again.problem) == ("origin/main", "")
+    log = git(bare, "log", "--format=%s", "refs/heads/main").split("\n")
+    assert {"Somebody else", "Record the night", "Record more"} <= set(log)
+
+
 async def test_an_index_that_another_git_holds_is_waited_for(round_lab: RoundLab) -> None:
     await prepared(round_lab)
     lock = round_lab.root / ".git" / "index.lock"
