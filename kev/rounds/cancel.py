@@ -52,6 +52,10 @@ async def what_is_lost(engine: Engine, unit: Unit) -> str:
     """In words, from what is committed now."""
     if unit.current is None:
         return "nothing, it had not started"
+    if unit.order.kind in ("blend", "mirror"):
+        return "the checkpoint that it is at; those before it are whole"
+    if unit.order.kind == "rescore":
+        return "the scores; the checkpoint stays"
     if unit.order.kind != "trial":
         return "the read; a test that was begun is not read again"
     if unit.order.attempts == 1:

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
-from kev.ledger.units import Unit
 from kev.meter import describe_gap, is_alarming
 from kev.records.base import utc_from_unix
 from kev.records.event import Event
 from kev.rounds.status import state_of
 from kev.session.standing import Standing
-from kev.session_report.records import Records, RoundRecords, read_records
+from kev.session_report.commands import command_for
+from kev.session_report.records import Records, read_records
 from kev.session_report.results import round_result
 from kev.session_report.steps import next_steps
 from kev.session_report.structure import Incident, Money, Pending, Row, SessionReport
@@ -89,26 +89,6 @@ def _pending(records: Records) -> Iterable[Pending]:
         if part.is_work:  # of others, or only in the session's state
             yield Pending(part.name, "not known to have ended", None, 0, 0, None, part.usd,
                           f"modal run modal_app.py::pull --name {part.name}")  # fmt: skip
-
-
-def command_for(unit: Unit, of_round: RoundRecords | None, session: str) -> str:
-    """What sees a unit through to its end."""
-    if of_round is not None:
-        return f"python -m kev.rounds watch {of_round.path} --session {session} --detach"
-    order = unit.order
-    if order.kind == "trial":
-        suites = f"--suite {order.payload.get('suite')} --transfer {order.payload.get('transfer') or ''}".rstrip()
-        return f"modal run modal_app.py::resume --study {order.name} {suites} --trial {order.label}"
-    if order.kind == "read":
-        payload = order.payload
-        flags = f"@{payload['flags']}" if payload.get("flags") else ""
-        job = f"{payload.get('run')}@{payload.get('suite')}@{payload.get('name')}{flags}"
-        return f'modal run modal_app.py::benchmarks --jobs "{job}" --gpu {order.gpu} --timeout {order.timeout}'
-    if order.kind == "locked":
-        payload = order.payload
-        return (f"modal run modal_app.py::locked_test --trial {payload.get('trial')} --name {payload.get('name')} "
-                f"--decision {payload.get('decision') or ''} --transfer {payload.get('transfer') or ''}")  # fmt: skip
-    return "python -m kev.session show"
 
 
 def incidents(events: Iterable[Event]) -> Iterable[Incident]:

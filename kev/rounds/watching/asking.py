@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 
 from kev.compute.errors import RemoteError, Throttled
 from kev.compute.lease_watch import LeaseWatch
+from kev.compute.leases import FILE_NAME
 from kev.compute.protocol import CallRef, CallState, Phase
-from kev.errors import LockHeld
+from kev.errors import KevError, LockHeld
 from kev.ledger.book import holding
 from kev.ledger.units import Attempt, Unit
+from kev.records.base import read_record
+from kev.records.lease import Lease
 from kev.rounds.resume import look_at_lease
 from kev.rounds.watching import decide, progress
+from kev.rounds.watching.follow import LEASES
 from kev.rounds.watching.pending import Abandon, Adopt, settle_pending
-from kev.rounds.watching.sweep import orphans, unknown_calls
+from kev.rounds.watching.sweep import FUNCTIONS, orphans, unknown_calls
 from kev.session import lock_path
 
 if TYPE_CHECKING:
@@ -135,7 +139,9 @@ async def sweep(watch: "Watch") -> None:
     since = min((attempt.at for unit in units for attempt in unit.attempts), default=engine.now())
     pending = {unit.order.function for unit in units if unit.live is not None and unit.live.pending}
     functions = sorted({unit.order.function for unit in units if unit.order.kind != "sources"} - pending)
-    found = await orphans(engine, since, functions)
+    # The first look is short, so that the watch begins; the later ones are at everything the app can do.
+    also = () if watch.swept is None else sorted(FUNCTIONS - pending - set(functions))
+    found = await orphans(engine, since, functions, also)
     if found is None:
         return
     watch.swept = engine.clock.monotonic()
@@ -163,9 +169,19 @@ async def project(watch: "Watch") -> None:
         except RemoteError:
             continue
         steps = progress.steps_of((line.at.timestamp(), line.text) for line in lines)
-        run_for = watch.engine.now() - live.at
+        run_for = _run_for(watch, unit, live, steps)
         text = progress.warn_of_timeout(steps, run_for, unit.order.timeout, unit.attempts_left)
         if text is not None:
             watch.warned.add(live.nonce)
             watch.engine.gate.note("projection", text, subject=unit.id, severity="warning")
             watch.engine.say(f"!!! {unit.id}: {text}")
+
+
+def _run_for(watch: "Watch", unit: Unit, live: Attempt, steps: list[progress.Step]) -> float:
+    """Seconds that an attempt has run, without its time in the queue where its lease tells when it began."""
+    if unit.order.lease is not None and steps:
+        with suppress(KevError):
+            lease = read_record(watch.engine.root / LEASES / unit.order.lease / FILE_NAME, Lease)
+            if lease.nonce == live.nonce and float(lease.started) < steps[-1].at:
+                return steps[-1].at - float(lease.started)  # both by the clock of the container
+    return watch.engine.now() - live.at

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from fake_compute import EPOCH, Plan
 from memory_disk import Killed
 from round_lab import RoundLab
 from watched_night import FULL, Night, times_out
@@ -84,6 +85,35 @@ async def test_a_trial_that_cannot_be_done_in_time_is_told_early_and_once(round_
     told = [line for line in round_lab.said if "needs about" in line]
     assert len(told) == 2
     assert "step 20 of 1000: needs about 16" in told[0]
+
+
+async def test_the_time_in_the_queue_is_not_taken_for_time_that_a_trial_has_run(round_lab: RoundLab) -> None:
+    queue = 5000.0
+    night = Night(round_lab, lambda *_: Plan(seconds=1700, queue=queue))
+    await night.launch()
+
+    async def log_tail(ref: Any, n: int) -> list[LogLine]:
+        call = round_lab.compute.calls[ref.id]
+        started = EPOCH.timestamp() + 3_000 + call.started  # as the lease of this provider has it
+        ran = int(round_lab.clock.time - call.started)
+        return [LogLine(f"ep0 step {at // 10}/170 loss 1.0", datetime.fromtimestamp(started + at, UTC), "stdout")
+                for at in range(10, ran, 10)]  # fmt: skip
+
+    round_lab.compute.log_tail = log_tail  # type: ignore[method-assign]
+    assert await night.watch()
+    assert not any("needs about" in line for line in round_lab.said)
+    assert round_lab.clock.time > queue
+
+
+async def test_later_sweeps_look_at_everything_that_the_app_can_do(round_lab: RoundLab) -> None:
+    night = Night(round_lab)
+    await night.launch()
+    stray = round_lab.compute.run("run_mirror", {}, "stray", None, 90_000)
+    stray.end = 90_000
+    await night.watch(passes=1)
+    assert not any(stray.id in line for line in round_lab.said)
+    assert await night.watch()
+    assert sum(f"!!! {stray.id} (run_mirror) is alive" in line for line in round_lab.said) == 1
 
 
 async def test_a_watcher_that_is_killed_at_any_await_is_continued_by_the_next(round_lab: RoundLab) -> None:
