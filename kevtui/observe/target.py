@@ -128,7 +128,10 @@ def _named_file(path: Path, *, root: Path | None) -> Target:
         return _round(path, home)
     if value.keys() & {"authorization", "authorization_usd", "modal_metered_usd", "baseline_usd"}:
         return _session(path, home)
-    raise UsageError(f"{path}: neither a round spec nor a session state file; name one of those, or a folder")
+    neither = f"{path}: neither a round spec nor a session state file"
+    if path.suffix == ".zip":
+        raise UsageError(f"{neither}; a night that kevtui record made opens with kevtui replay and kevtui session")
+    raise UsageError(f"{neither}; name one of those, or a folder")
 
 
 def _round(path: Path, root: Path) -> Target:

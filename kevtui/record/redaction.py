@@ -12,8 +12,12 @@ from kevtui.record.shapes import CREDENTIAL, ENVIRONMENT, HOME, HOST, PERSON, TO
 _PERSONS = frozenset(("user", "username", "user_name", "login", "owner", "author", "email", "mail", "who", "operator"))
 _HOSTS = frozenset(("host", "hostname", "host_name", "fqdn", "node", "ip", "ip_address", "server"))
 _ENVIRONMENTS = frozenset(("environment", "environ", "env", "env_vars", "environment_variables"))
+_NAMING = _PERSONS | _HOSTS
 _KEPT = frozenset(("", "the engine", "engine", "watcher", "kev", "nobody", "unknown"))
 """What stands under a person's key and is none."""
+
+_PLAIN = re.compile(r"[a-z][a-z_]{0,23}|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)")
+"""Words and moments, of which a night has hundreds of thousands: there is nothing in them but a name, if it is one."""
 
 _MARK = re.compile(r"\[(?:token|credential|random text|environment) \d+\]|\b(?:person|host)-\d+\b")
 _CONTROLS = re.compile(
@@ -58,6 +62,8 @@ class Redactor:
     def learn(self, value: Any) -> None:
         """Note every person and machine that `value`, text or JSON, names as such."""
         for key, text in _texts(value):
+            if key not in _NAMING and _PLAIN.fullmatch(text):
+                continue
             text = _CONTROLS.sub("", text)
             if key in _HOSTS:
                 self._learn(text, HOST)
@@ -102,6 +108,8 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """`text` without what is secret in it, and without what acts on a terminal or hides between letters."""
+        if _PLAIN.fullmatch(text) and text not in self._names:
+            return text
         text = _CONTROLS.sub("", text)
         for place, mark in self._places:
             if place in text:

@@ -102,7 +102,8 @@ def with_present(moment: Snapshot, present: Snapshot) -> Snapshot:
 
 
 def urgent(snapshot: Snapshot) -> list[Alert]:
-    return [alert for alert in snapshot.alerts if alert.severity is not Severity.INFO]
+    """What is wrong, without what somebody knows of."""
+    return [alert for alert in snapshot.alerts if alert.severity is not Severity.INFO and not alert.acknowledged]
 
 
 def _key(alert: Alert) -> tuple[str, str]:

@@ -14,6 +14,9 @@ from kevtui.replay.past import moment
 
 SPEEDS = (1, 2, 5, 10, 30, 60, 120, 300, 1000)
 FRAME_S = 0.25
+REST = 4.0
+"""Playing pauses this many times as long as a moment takes to be made: a long night is played in fewer pictures."""
+
 QUIET = timedelta(hours=1)
 LEAD = timedelta(minutes=1)
 """A stretch of `QUIET` or more in which nothing was written is passed over, up to `LEAD` before its end."""
@@ -46,30 +49,48 @@ class Player:
         self._moved = False
         self._closed = False
         self._last: Snapshot | None = None
+        self._shown: Snapshot | None = None
+        """The moment that was made last: while time stands still it is not made again."""
+        self._frame_s = FRAME_S
+        self._reread = ""
+        """The word of a jump that found nothing later, until the files are read again."""
 
     # ---- a source
 
     def observe(self) -> Snapshot:
-        if self._history is None:
-            history = self._open_history()
-            _ = history.happenings, history.moves  # found here, so that no key waits for it
-            with self._wake:
-                self._history, self._at = history, _within(history, self._start(history))
-                self._since = self._monotonic()
+        if self._history is None or self._reread:
+            self._open()
+        assert self._history is not None
         history = self._history
         with self._wake:
             at = self._advance()
             speed, playing = self._speed, self._playing
             self._moved = False
-        snapshot = moment(history, at)
-        assert snapshot.replay is not None
-        snapshot = replace(snapshot, replay=replace(snapshot.replay, speed=speed, playing=playing))
+        if self._shown is None or self._shown.taken_at != at:
+            began = self._monotonic()
+            self._shown = moment(history, at)
+            self._frame_s = max(FRAME_S, REST * (self._monotonic() - began))
+        assert self._shown.replay is not None
+        snapshot = replace(self._shown, replay=replace(self._shown.replay, speed=speed, playing=playing))
         self._last = renewed(self._last, snapshot)
         return self._last
 
+    def _open(self) -> None:
+        """Read the files, for the first time or again: a night that is not over goes on meanwhile."""
+        history = self._open_history()
+        _ = history.happenings, history.moves  # found here, so that no key waits for it
+        with self._wake:
+            self._history, self._shown = history, None
+            if self._at is None:
+                self._at = _within(history, self._start(history))
+                self._since = self._monotonic()
+            elif self._reread:
+                self._jump(self._at, forward=True, incidents=self._reread == "incident")
+            self._reread = ""
+
     def wait(self, timeout_s: float) -> bool:
         with self._wake:
-            limit = min(timeout_s, FRAME_S) if self._playing else timeout_s
+            limit = min(timeout_s, self._frame_s) if self._playing else timeout_s
             self._wake.wait_for(lambda: self._moved or self._closed, limit)
             return self._moved or self._playing
 
@@ -95,7 +116,8 @@ class Player:
                 case "slower":
                     self._speed = next((speed for speed in reversed(SPEEDS) if speed < self._speed), SPEEDS[0])
                 case "event" | "incident":
-                    self._jump(at, forward=True, incidents=word == "incident")
+                    found = self._jump(at, forward=True, incidents=word == "incident")
+                    self._reread = "" if found else word
                 case "event_back" | "incident_back":
                     self._jump(at, forward=False, incidents=word == "incident_back")
                 case "scrub":
@@ -103,14 +125,15 @@ class Player:
             self._moved = True
             self._wake.notify_all()
 
-    def _jump(self, at: datetime, *, forward: bool, incidents: bool) -> None:
+    def _jump(self, at: datetime, *, forward: bool, incidents: bool) -> bool:
         assert self._history is not None
         stops = [each.at for each in self._history.happenings if each.is_incident or not incidents]
         index = bisect_right(stops, at) if forward else bisect_left(stops, at) - 1
-        if 0 <= index < len(stops):
-            self._at = stops[index]
         # Who steps wants to look: time stands still until it is told to go on.
         self._playing = False
+        if found := 0 <= index < len(stops):
+            self._at = stops[index]
+        return found
 
     def _advance(self) -> datetime:
         assert self._history is not None

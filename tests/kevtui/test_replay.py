@@ -158,6 +158,38 @@ def test_the_player_runs_pauses_and_stops_at_events_and_incidents(tmp_path: Path
     assert player.observe().taken_at == at(0)
 
 
+def test_a_jump_past_the_end_reads_what_was_written_meanwhile(tmp_path: Path) -> None:
+    make_night(tmp_path)
+
+    def read() -> History:
+        return History(load_night(resolve("n1", root=tmp_path, cwd=tmp_path), tmp_path / "leases"))
+
+    player = Player(read, start=lambda night: night.ends_at, playing=False, monotonic=Hand())
+    assert player.observe().taken_at == at(70)
+    player.command("event")
+    assert player.observe().taken_at == at(70), "nothing came"
+    put(
+        tmp_path / "runs" / "autoresearch-sessions.jsonl",
+        80,
+        json.dumps({"at": text(80), "kind": "k", "text": "new"}) + "\n",
+    )
+    player.command("event")
+    snapshot = player.observe()
+    assert snapshot.taken_at == at(80)
+    assert snapshot.events[-1].text == "new"
+
+
+def test_a_moment_is_made_once_while_time_stands_still(tmp_path: Path) -> None:
+    player = Player(lambda: make_night(tmp_path), playing=False, monotonic=Hand())
+    first = player.observe()
+    player.command("faster")
+    second = player.observe()
+    assert second.replay is not None
+    assert second.replay.speed == 120
+    assert second.studies is first.studies
+    assert second.changed == frozenset()
+
+
 def test_playing_passes_over_hours_in_which_nothing_was_written(tmp_path: Path) -> None:
     make_night(tmp_path)
     os.utime(tmp_path / "runs" / "n1-state.json", (at(10_000).timestamp(),) * 2)
