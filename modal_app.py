@@ -55,11 +55,13 @@ def build_image(*extras: str) -> modal.Image:
             image = image.add_local_file(ROOT / name, f"{WORKDIR}/{name}", copy=True)
     if (ROOT / "evals").is_dir():
         image = image.add_local_dir(ROOT / "evals", f"{WORKDIR}/evals", copy=True)
-    return image.add_local_python_source("kev", copy=True)
+    # With the agents' scripts, which are no Python.
+    return image.add_local_python_source("kev", copy=True, ignore=["**/__pycache__", "**/*.pyc"])
 
 
 # In a container there is nothing to build from, and nothing is built.
 CUDA_IMAGE = build_image("train") if modal.is_local() else modal.Image.debian_slim()
+AGENT_IMAGE = build_image("rl", "serve", "plot") if modal.is_local() else modal.Image.debian_slim()
 CPU_IMAGE = build_image() if modal.is_local() else modal.Image.debian_slim()
 
 app = modal.App(APP_NAME, include_source=True)
@@ -68,10 +70,10 @@ TRIAL_VOLUMES = {"/runs": RUNS, "/hf": HF_CACHE, "/leases": LEASES}
 READ_VOLUMES = {"/runs": RUNS, "/hf": HF_CACHE}
 
 
-def on_cards(resources: budget.Resources, timeout: int, **settings: Any) -> Any:
+def on_cards(resources: budget.Resources, timeout: int, image: modal.Image = CUDA_IMAGE, **settings: Any) -> Any:
     """A function with cards. Retries are off: each attempt is the ledger's to count and the lease's to admit."""
     return app.function(
-        image=CUDA_IMAGE, gpu=GPU, cpu=resources.cpu, memory=resources.memory, timeout=timeout, retries=0,
+        image=image, gpu=GPU, cpu=resources.cpu, memory=resources.memory, timeout=timeout, retries=0,
         single_use_containers=True, secrets=SECRETS, **settings,
     )  # fmt: skip
 
@@ -128,6 +130,11 @@ def run_interpolate(payload: dict[str, Any]) -> dict[str, Any]:
           single_use_containers=True)  # fmt: skip
 def run_mirror(payload: dict[str, Any]) -> dict[str, Any]:
     return enter(budget.MIRROR.cpu).mirror(payload)
+
+
+@on_cards(budget.TRIAL, budget.MAX_TIMEOUT_FULL_WEIGHT, AGENT_IMAGE, volumes=READ_VOLUMES)
+def run_agent(payload: dict[str, Any]) -> dict[str, Any]:
+    return enter(budget.TRIAL.cpu).agent(payload)
 
 
 @on_cores(1, 1024, 120)
@@ -224,3 +231,12 @@ def interpolate(
 ) -> None:  # fmt: skip
     """Mix a checkpoint with the base it came from."""
     launcher().interpolate(sft, prefix, alphas, base, revision, study, timeout, toward, blend_head)
+
+
+@app.local_entrypoint()
+def agent(
+    agent: str, task: str, model: str, name: str, seconds: int = 43_200, submissions: int = 20, gpu: str = GPU,
+    timeout: int = 0,
+) -> None:  # fmt: skip
+    """Give an agent a base model, a task and a fixed time, and bring its records home."""
+    launcher().agent(agent, task, model, name, seconds, submissions, gpu, timeout)

@@ -43,7 +43,7 @@ class Resources:
 
 
 TRIAL = Resources(4, (65_536, 196_608))
-"""A LoRA trial; a read is admitted as one, which over-estimates it."""
+"""A LoRA trial, and an agent's run; a read is admitted as one, which over-estimates it."""
 
 FULL_WEIGHT_DISK = 1_048_576
 FULL_WEIGHT_SINGLE = Resources(24, (368_640, 409_600), FULL_WEIGHT_DISK)

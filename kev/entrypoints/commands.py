@@ -11,6 +11,7 @@ from kev.compute.client import ModalSettings
 from kev.compute.leases import CLAIMS_DICT
 from kev.compute.modal_compute import ModalCompute
 from kev.entrypoints.admission import Request
+from kev.entrypoints.agent_run import AgentRequest, run_agent_there
 from kev.entrypoints.benchmarks import run_benchmarks
 from kev.entrypoints.interpolation import run_interpolation
 from kev.entrypoints.locked_test import LockedRequest, run_locked
@@ -60,6 +61,12 @@ class Commands:
     def mirror_snapshots(self, study: str, paths: str, repo: str, force: bool, dry_run: bool) -> None:
         request = MirrorRequest(study, paths, repo, force, dry_run)
         self._run(lambda place: run_mirror(place, request))
+
+    def agent(
+        self, agent: str, task: str, model: str, name: str, seconds: int, submissions: int, gpu: str, timeout: int
+    ) -> None:
+        request = AgentRequest(agent, task, model, name, seconds, submissions, gpu, timeout)
+        self._run(lambda place: run_agent_there(place, request))
 
     def interpolate(
         self, sft: str, prefix: str, alphas: str, base: str, revision: str, study: str, timeout: int, toward: str,

@@ -9,7 +9,7 @@ from kev.gate import Gate
 from kev.ledger.units import Attempt, Unit
 from kev.rounds.watching.decide import Ended, end_of
 
-ONE_CALL = frozenset({"read", "locked", "blend", "mirror", "rescore"})
+ONE_CALL = frozenset({"read", "locked", "blend", "mirror", "rescore", "agent"})
 """Kinds of work that one call does: its end is the unit's."""
 
 

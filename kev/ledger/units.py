@@ -4,7 +4,7 @@ A unit's id derives from what is wanted, so that wanting the same thing twice is
 
     trial/<study>/<label>      read/<directory>             locked/<name>
     blend/<study>/<prefix>     mirror/<repository>/<hash>   rescore/<study>/<NN>-<label>/<n>
-    sources/<app>/<id>/v<version>/<hash>/<n>
+    agent/<name>               sources/<app>/<id>/v<version>/<hash>/<n>
 """
 
 from collections.abc import Iterable
@@ -195,6 +195,11 @@ def trial_id(study: str, label: str) -> str:
 def read_id(directory: str) -> str:
     """Of the read that fills `directory`, relative to the root."""
     return f"read/{directory}"
+
+
+def agent_id(name: str) -> str:
+    """Of an agent's run."""
+    return f"agent/{name}"
 
 
 def blend_id(study: str, prefix: str) -> str:

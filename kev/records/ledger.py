@@ -22,7 +22,7 @@ from kev.records.base import Charge, StrictRecord, UnixSeconds
 EVENTS = frozenset(
     {"opened", "wanted", "extended", "intent", "call", "withdrawn", "abandoned", "ended", "settled", "cancel"}
 )
-KINDS = frozenset({"trial", "read", "locked", "rescore", "blend", "mirror", "sources"})
+KINDS = frozenset({"trial", "read", "locked", "rescore", "blend", "mirror", "agent", "sources"})
 
 
 class Order(StrictRecord):

@@ -8,11 +8,13 @@ from kev.compute.claims import DictClaims
 from kev.compute.leases import CLAIMS_DICT
 from kev.errors import KevError
 from kev.records.base import AnyRecord
+from kev.worker.agent_runs import run_agent
 from kev.worker.blends import run_interpolation
 from kev.worker.container import Container
 from kev.worker.locked import run_locked_test
 from kev.worker.mirrors import run_mirror
 from kev.worker.orders import (
+    AgentOrder,
     BenchmarkOrder,
     BlendOrder,
     LockedOrder,
@@ -50,6 +52,9 @@ class Duties:
 
     def mirror(self, payload: dict[str, Any]) -> dict[str, Any]:
         return self._answer(run_mirror, payload, MirrorOrder)
+
+    def agent(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return self._answer(run_agent, payload, AgentOrder)
 
     def rescore(self, payload: dict[str, Any]) -> dict[str, Any]:
         return self._answer(run_rescore, payload, RescoreOrder)

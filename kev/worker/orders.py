@@ -19,6 +19,7 @@ LOCKED_TEST_FUNCTION = "run_locked_test"
 RESCORE_FUNCTION = "run_resume"
 BLEND_FUNCTION = "run_interpolate"
 MIRROR_FUNCTION = "run_mirror"
+AGENT_FUNCTION = "run_agent"
 HASHES_FUNCTION = "remote_source_hashes"
 
 
@@ -154,6 +155,21 @@ class MirrorOrder(Order):
     """A private repository of the Hub, owner/name, or a directory of a volume, `/hf/...`."""
     force: bool = False
     """Whether one that is there already is copied again."""
+
+
+class AgentOrder(Order):
+    """Give an agent a base model, a task and a fixed time."""
+
+    agent: str
+    """One that is shipped, or a folder of a volume, `/hf/...` or `/runs/...`."""
+    task: str
+    """A task's name, or a folder of a volume."""
+    model: str
+    """The base: a directory of a volume."""
+    name: str
+    seconds: Annotated[int, Field(gt=0)]
+    """The run's time."""
+    submissions: Annotated[int, Field(gt=0)] = 20
 
 
 def blend_directory(study: str, prefix: str, alpha: str) -> str:
