@@ -7,9 +7,9 @@ checks files, is opened by a thread after it.
 import gc
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from rich.console import RenderableType
 from textual import events
@@ -17,51 +17,21 @@ from textual.app import App
 from textual.message import Message
 from textual.screen import Screen
 
+from kev.text import visible
 from kevtui import lifecycle, themes
-from kevtui.columns import EVERY
-from kevtui.deliberate import QUIET_S, SETTLE_S, Typing
+from kevtui.deliberate import Typing
 from kevtui.exact_update import TerminalRows
 from kevtui.feed import Feed, SnapshotSource
-from kevtui.keymap import BINDINGS, Binding, looking, of_live, of_replay
-from kevtui.observe.snapshot import Snapshot
+from kevtui.keymap import looking, of_live, of_one, of_replay
+from kevtui.options import PLAIN, Options
 from kevtui.screens.panels import PanelsScreen
 from kevtui.screens.watch import WatchScreen
+from kevtui.tabs import Tab, Watched
 from kevtui.theme_watch import ThemeWatch
 from kevtui.widgets.ink import Ink
-
-if TYPE_CHECKING:
-    from kevtui.actions.sight import Eyes
-    from kevtui.replay.look_back import Past
+from kevtui.widgets.tab_line import Mark
 
 __all__ = ["KevApp", "Options", "SnapshotSource", "run"]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How the screen should look. `mouse` None: on, except over SSH, where every move of the pointer is bytes."""
-
-    theme: str | None = None
-    ascii: bool = False
-    mouse: bool | None = None
-    panel: str | None = None
-    beside: str | None = None
-    """A session or round whose read-out is shown beside this one's, once both are there."""
-    bindings: tuple[Binding, ...] = BINDINGS
-    columns: tuple[str, ...] = EVERY
-    """Ids of the columns of the studies."""
-    open_eyes: "Callable[[], Eyes] | None" = None
-    """Opens what looks at the session's actions, and may act; called by a thread, after the first Snapshot."""
-    look: Callable[[str, Path], Snapshot] | None = None
-    """Takes one Snapshot of another session or round, to compare with; raises KevError. Called by a thread."""
-    may_act: bool = False
-    """Whether the keys that change something are there at all."""
-    command_player: Callable[[str], None] | None = None
-    """Where the keys of a replay go; None where a session is watched."""
-    open_past: "Callable[[], Past] | None" = None
-    """Opens the past of the session that is watched; None where it has none to look back at."""
-    quiet_s: float = QUIET_S
-    settle_s: float = SETTLE_S
-    """How deliberate a key must be; see kevtui.deliberate."""
 
 
 class KevApp(App[int]):
@@ -69,20 +39,24 @@ class KevApp(App[int]):
 
     CSS_PATH = Path(__file__).parent / "look.tcss"
     ENABLE_COMMAND_PALETTE = False
+    DEFAULT_MODE = "tab 0"
+    """Each session has a stack of screens of its own, which Textual calls a mode: a dialog stays with its session."""
     BINDINGS = []  # noqa: RUF012  the one table has them all
 
     class Arrived(Message):
-        """A Snapshot was taken."""
+        """A Snapshot was taken of the session of a tab."""
 
-        def __init__(self, snapshot: Any) -> None:
+        def __init__(self, snapshot: Any, tab: Tab) -> None:
             self.snapshot = snapshot
+            self.tab = tab
             super().__init__()
 
     class SourceFailed(Message):
-        """The source raised; nothing more will come."""
+        """The source of a tab raised; nothing more will come of it."""
 
-        def __init__(self, error: Exception) -> None:
+        def __init__(self, error: Exception, tab: Tab) -> None:
             self.error = error
+            self.tab = tab
             super().__init__()
 
     class ThemeWritten(Message):
@@ -98,7 +72,7 @@ class KevApp(App[int]):
         open_source: Callable[[], SnapshotSource[Any]],
         *,
         title: str,
-        options: Options = Options(),
+        options: Options = PLAIN,
     ) -> None:
         self._rows = TerminalRows()
         without_colour = "NO_COLOR" in os.environ
@@ -113,32 +87,48 @@ class KevApp(App[int]):
         self.ink = Ink(self._palette, ascii_only=options.ascii)
         self.typing = Typing(options.quiet_s, options.settle_s)
         has_past = options.open_past is not None
-        self._of_past = of_replay(options.bindings, comes_back=has_past)
+        table = options.bindings if options.more else of_one(options.bindings)
+        self._of_past = of_replay(table, comes_back=has_past)
         is_live = options.command_player is None
-        table = of_live(options.bindings, looks_back=has_past) if is_live else self._of_past
-        self.bindings_table = table if options.may_act else looking(table)
+        table = of_live(table, looks_back=has_past) if is_live else self._of_past
+        may_act = options.may_act or any(other.may_act for other in options.more)
+        self.bindings_table = table if may_act else looking(table)
         there = {binding.id: binding for binding in (*self.bindings_table, *(self._of_past if has_past else ()))}
         for binding in there.values():
             if binding.keys:
                 self.bind(",".join(binding.keys), binding.action, description=binding.verb, show=False)
         self._use(self._palette)
-        self._watch = self.make_screen(title)
-        self._feed = Feed(open_source, self._deliver, self._fail)
+        self._sessions = [
+            Watched(title, open_source, options.open_eyes, options.open_past, options.may_act),
+            *options.more,
+        ]
+        self._tabs = [Tab(title, self.make_screen(title))]
+        self._tabs += [Tab(other.title, self._screen_of(other)) for other in options.more]
+        for session, tab in zip(self._sessions, self._tabs, strict=True):
+            tab.feed = Feed(session.open_source, partial(self._deliver, tab), partial(self._fail, tab))
+        for number, tab in enumerate(self._tabs):
+            self.add_mode(f"tab {number}", tab.get_screen)
+        self._here = self._tabs[0]
         self._theme_watch: ThemeWatch | None = None
         self.failure: Exception | None = None
 
-    def make_screen(self, title: str) -> PanelsScreen[Any]:
-        """The one screen that stays: it shows every Snapshot."""
-        options = self.options
-        screen = WatchScreen(
-            self.ink, self.bindings_table, title=title, panel=options.panel, typing=self.typing,
-            open_eyes=options.open_eyes, of_past=self._of_past, columns=options.columns,
-        )  # fmt: skip
-        screen.look, screen.open_past, screen.command_player = options.look, options.open_past, options.command_player
+    def make_screen(self, title: str) -> PanelsScreen[Any]:  # noqa: ARG002
+        """The screen that is there from the start: it shows every Snapshot."""
+        screen = self._screen_of(self._sessions[0])
+        screen.zoomed = self.options.panel
         return screen
 
-    def get_default_screen(self) -> Screen[Any]:
-        return self._watch
+    def _screen_of(self, session: Watched) -> WatchScreen:
+        bindings = self.bindings_table if session.may_act else looking(self.bindings_table)
+        several = len(self._sessions) > 1
+        screen = WatchScreen(
+            self.ink, bindings, title=session.title, typing=self.typing, open_eyes=session.open_eyes,
+            of_past=self._of_past, columns=self.options.columns,
+            tabs=[Mark(each.title) for each in self._sessions] if several else (),
+        )  # fmt: skip
+        screen.look, screen.open_past = self.options.look, session.open_past
+        screen.command_player = self.options.command_player
+        return screen
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._feed.start)
@@ -147,9 +137,19 @@ class KevApp(App[int]):
             self.notify(self._complaint, severity="warning", markup=False)
 
     def on_unmount(self) -> None:
-        self._feed.stop()
+        for tab in self._tabs:
+            tab.feed.stop()
         if self._theme_watch is not None:
             self._theme_watch.stop()
+
+    @property
+    def _watch(self) -> PanelsScreen[Any]:
+        """The screen of the session that is looked at."""
+        return self._here.screen
+
+    @property
+    def _feed(self) -> Feed:
+        return self._here.feed
 
     async def on_event(self, event: events.Event) -> None:
         # Here every key passes on its way to whatever has the focus, with the moment at which it was read.
@@ -159,36 +159,81 @@ class KevApp(App[int]):
 
     # ------------------------------------------------------------------------------ Snapshots
 
-    def _deliver(self, snapshot: Any) -> None:
-        self.post_message(self.Arrived(snapshot))
+    def _deliver(self, tab: Tab, snapshot: Any) -> None:
+        self.post_message(self.Arrived(snapshot, tab))
 
-    def _fail(self, error: Exception) -> None:
-        self.post_message(self.SourceFailed(error))
+    def _fail(self, tab: Tab, error: Exception) -> None:
+        self.post_message(self.SourceFailed(error, tab))
 
     def on_kev_app_arrived(self, message: Arrived) -> None:
         # One that arrives while the screen is being taken down would find no panels.
         if self.is_running:
-            self._watch.show(message.snapshot)
-            if self._beside and isinstance(self._watch, WatchScreen):
-                from kevtui.screens.beside import open_beside
-
-                open_beside(self._watch, self._beside)
-                self._beside = None
+            message.tab.arrived(message.snapshot, here=message.tab is self._here)
+            self._tell_tabs()
+            self._open_beside()
         if not gc.isenabled():
             # What is there now stays: searching it for garbage over and over would cost more than watching it.
             gc.collect()
             gc.freeze()
             gc.enable()
+        self._start_others()
+
+    def _open_beside(self) -> None:
+        if self._beside and isinstance(self._watch, WatchScreen) and self._watch.snapshot is not None:
+            from kevtui.screens.beside import open_beside
+
+            open_beside(self._watch, self._beside)
+            self._beside = None
 
     def on_kev_app_source_failed(self, message: SourceFailed) -> None:
-        self.failure = message.error
-        self.exit(1, return_code=1)
+        message.tab.failure = message.error
+        if all(tab.failure is not None for tab in self._tabs):
+            self.failure = message.error
+            self.exit(1, return_code=1)
+        else:
+            words = visible(f"{message.tab.title}: {message.error}")
+            self.notify(f"{words}; its tab shows what was seen last", severity="error", markup=False, timeout=10)
+            self._tell_tabs()
 
     def on_app_focus(self) -> None:
-        self._feed.slow_down(False)
+        for tab in self._tabs:
+            tab.feed.slow_down(False)
 
     def on_app_blur(self) -> None:
-        self._feed.slow_down(True)
+        for tab in self._tabs:
+            tab.feed.slow_down(True)
+
+    # ------------------------------------------------------------------------------ several sessions
+
+    def _start_others(self) -> None:
+        """Hear of the other sessions, once the one that is looked at has been seen."""
+        for tab in self._tabs:
+            if tab is not self._here and not tab.started:
+                tab.feed.rest(True)
+                tab.start()
+
+    def _tell_tabs(self) -> None:
+        if len(self._tabs) > 1:
+            self._watch.tell_tabs([tab.mark(here=tab is self._here) for tab in self._tabs])
+
+    def on_watch_screen_tab_changed(self) -> None:
+        self._tell_tabs()
+
+    async def action_tab(self, number: int) -> None:
+        """Look at the session of a tab; the others go on, and ask for next to nothing."""
+        tab = self._tabs[number]
+        if tab is self._here or len(self.screen_stack) > 1:
+            return
+        before, self._here = self._here, tab
+        before.leave()
+        await self.switch_mode(f"tab {number}")
+        if not tab.started:
+            tab.start()
+        tab.look_here()
+        self._tell_tabs()
+
+    async def action_next_tab(self, step: int) -> None:
+        await self.action_tab((self._tabs.index(self._here) + step) % len(self._tabs))
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         # The one place where a frame can be changed between compositor and driver.
@@ -233,7 +278,8 @@ class KevApp(App[int]):
     def _wear(self, palette: themes.Palette) -> None:
         self.ink.use(palette)
         self._use(palette)
-        self._watch.forget_shown()
+        for tab in self._tabs:
+            tab.screen.forget_shown()
 
     def action_use_theme(self, name: str) -> None:
         try:
@@ -281,7 +327,7 @@ class KevApp(App[int]):
         self.refresh(layout=True)
 
 
-def run(open_source: Callable[[], SnapshotSource], *, title: str, options: Options = Options()) -> int:
+def run(open_source: Callable[[], SnapshotSource], *, title: str, options: Options = PLAIN) -> int:
     """Show the dashboard until the user leaves; the exit code. What the source raised is raised again, after it."""
     return run_app(KevApp(open_source, title=title, options=options))
 

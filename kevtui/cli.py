@@ -187,6 +187,7 @@ def _add_screen_options(parser: argparse.ArgumentParser) -> None:
 
 def _session(parser: argparse.ArgumentParser) -> None:
     _add_target(parser)
+    parser.add_argument("others", nargs="*", metavar="ARG", help="more of them, each on a tab of the dashboard")
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--once", action="store_true", help="print everything as tables, once")
     ways.add_argument("--plain", action="store_true", help="print a line per change until ctrl-C")

@@ -39,6 +39,13 @@ UNFOCUSED = 2.0
 """Nobody looks at a terminal without the focus: half the pace."""
 
 
+RESTING_LOOK_S = 10.0
+"""While another session is looked at, its changes are asked for this often: an alert may come that much later."""
+
+RESTING_IDLE_S = 30.0
+"""And without a change a Snapshot is taken this often: some alerts come from time alone."""
+
+
 class Pace:
     """A token bucket: `BURST` at once, then one an interval."""
 
@@ -76,13 +83,23 @@ class Feed(threading.Thread):
         self._deliver = deliver
         self._fail = fail
         self._stopping = threading.Event()
+        self._wanted = threading.Event()
+        self._wanted.set()
         self._pace = Pace()
 
     def slow_down(self, slower: bool) -> None:
         self._pace.factor = UNFOCUSED if slower else 1.0
 
+    def rest(self, resting: bool) -> None:
+        """Ask for next to nothing while nobody looks; a Snapshot comes at once when somebody does again."""
+        if resting:
+            self._wanted.clear()
+        else:
+            self._wanted.set()
+
     def stop(self) -> None:
         self._stopping.set()
+        self._wanted.set()
 
     def run(self) -> None:
         try:
@@ -90,6 +107,9 @@ class Feed(threading.Thread):
             try:
                 while not self._stopping.is_set():
                     self._deliver(source.observe())
+                    if not self._wanted.is_set():
+                        self._rest(source)
+                        continue
                     source.wait(IDLE_S * self._pace.factor)
                     # A replay is looked at as often as somebody steps through it.
                     self._stopping.wait(getattr(source, "pace_s", None) or self._pace.delay_s())
@@ -99,3 +119,10 @@ class Feed(threading.Thread):
             # Handed over whole: the screen ends in good order before anything is said about it.
             if not self._stopping.is_set():
                 self._fail(error)
+
+    def _rest(self, source: SnapshotSource[Any]) -> None:
+        """Return when somebody looks, when something has changed, or when a Snapshot is due."""
+        looks = round(RESTING_IDLE_S / RESTING_LOOK_S)
+        for _ in range(looks):
+            if self._wanted.wait(RESTING_LOOK_S) or source.wait(0.0):
+                return

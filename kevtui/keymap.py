@@ -148,6 +148,10 @@ BINDINGS: tuple[Binding, ...] = (
     _play("replay_back", "comma", "10 min back", "In a replay: ten minutes back", "scrub -600"),
     _play("replay_hour", "greater_than_sign", "an hour on", "In a replay: an hour on", "scrub 3600"),
     _play("replay_hour_back", "less_than_sign", "an hour back", "In a replay: an hour back", "scrub -3600"),
+    Binding("next_tab", ("right_curly_bracket",), "next session", "Where several are open: look at the next session",
+            "app.next_tab(1)", LOOKS),
+    Binding("previous_tab", ("left_curly_bracket",), "session before", "Where several are open: look at the one before",
+            "app.next_tab(-1)", LOOKS),
     Binding("theme", ("t",), "theme", "The next colour theme", "app.next_theme", LOOKS),
     Binding("redraw", ("ctrl+l",), "redraw", "Paint the whole screen again", "app.redraw", LOOKS),
     Binding("help", ("question_mark",), "help", "All keys", "screen.help", LOOKS, footer=True),
@@ -167,6 +171,8 @@ _SIGNS = {
     "right": "→",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
     "plus": "+",
     "minus": "-",
     "full_stop": ".",
@@ -191,6 +197,14 @@ LOOK_BACK = "replay"
 
 NOT_REPLAYED = frozenset({"beside", "log"})
 """What shows the files of now, or of another moment, has no place in a replay."""
+
+
+OF_TABS = frozenset({"next_tab", "previous_tab"})
+
+
+def of_one(bindings: Iterable[Binding]) -> tuple[Binding, ...]:
+    """The bindings where one session is looked at."""
+    return tuple(binding for binding in bindings if binding.id not in OF_TABS)
 
 
 def of_live(bindings: Iterable[Binding], *, looks_back: bool = True) -> tuple[Binding, ...]:

@@ -12,12 +12,12 @@ from kevtui import exit_codes
 from kevtui.headless.output import Output, complain
 
 if TYPE_CHECKING:
-    from kevtui.actions.sight import Eyes
+    from collections.abc import Sequence
+
     from kevtui.bench.target import BenchTarget
     from kevtui.observe.observer import Observer
     from kevtui.observe.snapshot import Snapshot
     from kevtui.observe.target import Target
-    from kevtui.replay.player import Player
 
 
 def session(arguments: argparse.Namespace) -> int:
@@ -26,6 +26,8 @@ def session(arguments: argparse.Namespace) -> int:
         # A process this short has no garbage worth a search; the searches took a twelfth of its time.
         gc.disable()
     output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
+    if arguments.others:
+        return _several([arguments.session, *arguments.others], arguments, output)
     from kevtui.bench.target import bench_at
 
     bench = bench_at(arguments.session, root=arguments.root, cwd=Path.cwd())
@@ -47,9 +49,30 @@ def session(arguments: argparse.Namespace) -> int:
     if why:
         complain(f"{why}: printing changes as with --plain; --once and --json print one picture and end")
         return _headless(target, arguments, output)
+    _refuse_strict(arguments)
+    return dashboard(target, arguments)
+
+
+def _several(names: list[str], arguments: argparse.Namespace, output: Output) -> int:
+    """A dashboard with a tab for each; a name that is given twice is one."""
+    from kevtui.bench.target import bench_at
+    from kevtui.observe.target import resolve
+
+    if arguments.once or arguments.plain or arguments.json:
+        raise UsageError("--once, --plain and --json show one session; name one")
+    if why := no_screen(output):
+        raise UsageError(f"{why}, and several sessions have tabs on a dashboard only; name one")
+    _refuse_strict(arguments)
+    for name in names:
+        if bench_at(name, root=arguments.root, cwd=Path.cwd()) is not None:
+            raise UsageError(f"{name}: a run of the bench has a dashboard of its own; name it alone")
+    targets = list(dict.fromkeys(resolve(name, root=arguments.root, cwd=Path.cwd()) for name in names))
+    return dashboard(targets[0], arguments, targets[1:])
+
+
+def _refuse_strict(arguments: argparse.Namespace) -> None:
     if arguments.strict:
         raise UsageError("--strict belongs to --once, --plain or --json; the dashboard shows findings itself")
-    return dashboard(target, arguments)
 
 
 def _bench(target: "BenchTarget", arguments: argparse.Namespace, output: Output) -> int:
@@ -75,52 +98,11 @@ def no_screen(output: Output) -> str:
     return ""
 
 
-def dashboard(target: "Target", arguments: argparse.Namespace) -> int:
-    """Open the dashboard over `target` until it is quit; its exit status."""
-    # Switched on again once the first Snapshot is shown; until then nothing that is made is garbage.
-    gc.disable()
-    from kevtui.app import Options, run
-    from kevtui.settings import BadSettings, read_settings
+def dashboard(target: "Target", arguments: argparse.Namespace, others: "Sequence[Target]" = ()) -> int:
+    """Open the dashboard over `target`, and over `others` on tabs, until it is quit; its exit status."""
+    from kevtui.dashboard import open_dashboard
 
-    def open_source() -> "Observer":
-        # Only now: records are not loaded before the first frame.
-        return open_observer(target, arguments)
-
-    try:
-        settings = read_settings()
-    except BadSettings as error:
-        for line in error.lines:
-            complain(line)
-        return exit_codes.USAGE
-    # A terminal that is not told to be UTF-8 shows other characters for ours.
-    ascii_only = Output(sys.stdout, os.environ, ascii_only=arguments.ascii or settings.ascii).ascii_only
-    from kevtui.permission import why_read_only
-
-    why = why_read_only(target.root, asked=arguments.read_only, setting=settings.read_only)
-
-    def open_eyes() -> "Eyes":
-        from kev.clock import SystemClock
-
-        # What can write, lock or spend is made here or nowhere.
-        if why:
-            from kevtui.actions.sight import Eyes
-
-            return Eyes(target.root, SystemClock())
-        from kevtui.actions.hands import Hands
-
-        return Hands(target.root, SystemClock(), undo_window_s=settings.undo_window_s, session=target.session)
-
-    def open_past() -> "Player":
-        from kevtui.replay.look_back import open_past
-
-        return open_past(target, arguments.leases)
-
-    options = Options(
-        theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings,
-        columns=settings.columns, open_eyes=open_eyes, may_act=not why, look=look, open_past=open_past,
-        beside=getattr(arguments, "beside", None),
-    )  # fmt: skip
-    return run(open_source, title=target.title, options=options)
+    return open_dashboard([target, *others], arguments)
 
 
 def open_observer(target: "Target", arguments: argparse.Namespace) -> "Observer":
@@ -129,19 +111,6 @@ def open_observer(target: "Target", arguments: argparse.Namespace) -> "Observer"
     from kevtui.observe.observer import Observer
 
     return Observer(target, clock=SystemClock(), leases=arguments.leases, poll=arguments.poll)
-
-
-def look(name: str, root: Path) -> "Snapshot":
-    """One Snapshot of what is called `name` under `root`. Raises NotFound."""
-    from kev.clock import SystemClock
-    from kevtui.observe.observer import Observer
-    from kevtui.observe.target import resolve
-
-    observer = Observer(resolve(name, root=root, cwd=Path.cwd()), clock=SystemClock(), poll=True)
-    try:
-        return observer.observe()
-    finally:
-        observer.close()
 
 
 def _headless(target: "Target", arguments: argparse.Namespace, output: Output) -> int:

@@ -7,10 +7,26 @@ from textual.geometry import Region, Size
 
 HEADER, ATTENTION, MONEY, STUDIES, PLOT = "header", "attention", "money", "studies", "plot"
 READS, READOUT, VERDICTS, EVENTS, LEASES = "reads", "readout", "verdicts", "events", "leases"
-LOG, FILTER, ACTIONS, FOOTER = "log", "filter", "actions", "footer"
+LOG, FILTER, ACTIONS, FOOTER, TABS = "log", "filter", "actions", "footer", "tabs"
 
 NAMES = frozenset(
-    (HEADER, ATTENTION, MONEY, STUDIES, PLOT, READS, READOUT, VERDICTS, EVENTS, LEASES, LOG, FILTER, ACTIONS, FOOTER)
+    (
+        TABS,
+        HEADER,
+        ATTENTION,
+        MONEY,
+        STUDIES,
+        PLOT,
+        READS,
+        READOUT,
+        VERDICTS,
+        EVENTS,
+        LEASES,
+        LOG,
+        FILTER,
+        ACTIONS,
+        FOOTER,
+    )
 )
 
 FLAT_WIDTH, FLAT_HEIGHT = 100, 30
@@ -18,6 +34,9 @@ FLAT_WIDTH, FLAT_HEIGHT = 100, 30
 
 TALL = 32
 """From this height on the phone form has room for every panel."""
+
+HEIGHT_FOR_TABS = 10
+"""Below it the line of tabs goes; their keys stay."""
 
 MOST_ACTIONS = 4
 """Rows of actions that are in sight at once."""
@@ -77,10 +96,11 @@ def arrange(
     top, bottom = 0, height
     acting = min(MOST_ACTIONS, contents.get(ACTIONS, 0), max(0, height // 4))
     head = 2 if flat and height >= 12 and zoomed is None else 1
-    for name, lines in ((HEADER, head), (FOOTER, 1), (ACTIONS, acting), (FILTER, 1)):
+    tabs = contents.get(TABS, 0) if height >= HEIGHT_FOR_TABS else 0
+    for name, lines in ((TABS, tabs), (HEADER, head), (FOOTER, 1), (ACTIONS, acting), (FILTER, 1)):
         if not lines or (name == FILTER and not filtering) or bottom - top < lines or (name == FOOTER and height < 4):
             continue
-        if name == HEADER:
+        if name in (TABS, HEADER):
             regions[name] = Region(0, top, width, lines)
             top += lines
         else:

@@ -12,7 +12,7 @@ from kevtui.screens import arrange as places
 from kevtui.screens.details import DetailsScreen, describe
 from kevtui.screens.facts_of import of_row
 from kevtui.screens.help import HelpScreen
-from kevtui.screens.palette import PaletteScreen, commands
+from kevtui.screens.palette import Command, PaletteScreen, commands
 from kevtui.widgets.actions import ActionsPanel
 from kevtui.widgets.leases import LeasesPanel
 from kevtui.widgets.line import text_of
@@ -83,6 +83,10 @@ def palette(screen: "WatchScreen") -> None:
             await screen.run_action(action)
 
     offered = commands(screen.bindings, themes.names())
+    offered += [
+        Command(f"session {mark.title}", f"Look at {mark.title}", "", f"app.tab({number})")
+        for number, mark in enumerate(screen.tabs)
+    ]
     screen.app.push_screen(PaletteScreen(offered, ascii_only=screen.ink.ascii_only), run_it)
 
 

@@ -1,6 +1,6 @@
 """A screen of panels: where each of them is, which one is alone, and how the keys go round them."""
 
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar, Generic
 
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
@@ -12,6 +12,7 @@ from kevtui.screens import arrange as places
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.panel import Panel, Picture
 from kevtui.widgets.studies import StudiesPanel
+from kevtui.widgets.tab_line import Mark
 
 
 class WatchLayout(Layout):
@@ -88,6 +89,20 @@ class PanelsScreen(Screen[None], Generic[Picture]):
     def show(self, snapshot: Picture) -> None:
         """Show `snapshot` in the place of the one before."""
         raise NotImplementedError
+
+    def hold(self, snapshot: Picture) -> None:
+        """Hear of `snapshot` while another screen is looked at: nothing is painted."""
+
+    def leave(self) -> None:
+        """Another screen is looked at from now on."""
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody else asks for control of what is shown."""
+        return False
+
+    def tell_tabs(self, marks: Sequence[Mark]) -> None:
+        """Show which sessions there are, where there are several."""
 
     def forget_shown(self) -> None:
         """Paint everything again, as after a change of theme."""

@@ -60,6 +60,15 @@ class PastScreen(PanelsScreen[Snapshot]):
             self.hear(snapshot)
             self._look_back.hear(snapshot)
 
+    def hold(self, snapshot: Snapshot) -> None:
+        self._present = snapshot
+        if self.is_mounted:
+            self.hear(snapshot)
+
+    def leave(self) -> None:
+        # A night that plays on where nobody sees it would cost as much as one that is looked at.
+        self.come_back()
+
     # ------------------------------------------------------------------------------ there and back
 
     @property

@@ -1,11 +1,12 @@
 """The one screen: every panel in its place, and what the keys do to them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.content import Content
+from textual.message import Message
 
 from kevtui.columns import EVERY
 from kevtui.deliberate import Typing
@@ -27,6 +28,7 @@ from kevtui.widgets.plot import PlotPanel
 from kevtui.widgets.readout import ReadoutPanel
 from kevtui.widgets.reads import ReadsPanel
 from kevtui.widgets.studies import StudiesPanel
+from kevtui.widgets.tab_line import Mark, TabLine
 from kevtui.widgets.verdicts import VerdictsPanel
 
 if TYPE_CHECKING:
@@ -45,19 +47,28 @@ class WatchScreen(PastScreen):
     def __init__(
         self, ink: Ink, bindings: tuple[Binding, ...], *, title: str, typing: Typing, panel: str | None = None,
         open_eyes: "Callable[[], Eyes] | None" = None, of_past: tuple[Binding, ...] = (),
-        columns: tuple[str, ...] = EVERY,
+        columns: tuple[str, ...] = EVERY, tabs: Sequence[Mark] = (),
     ) -> None:  # fmt: skip
         super().__init__(ink, looking(bindings), panel=panel, of_past=of_past)
         self._table = bindings
         self._typing = typing
         self._open_eyes = open_eyes
         self._title_text = title
+        self._marks = tuple(tabs)
+        self._asked = False
         self.first_columns = columns
         """The columns of the studies as they came."""
         self.look: Callable[[str, Path], Snapshot] | None = None
         """Takes one Snapshot of another session or round, by its name and folder; safe to call from a thread."""
 
+    class TabChanged(Message):
+        """What the tab of this screen says may be another thing."""
+
     def compose(self) -> ComposeResult:
+        if self._marks:
+            tabs = TabLine(self.ink, id=places.TABS)
+            tabs.tell(self._marks)
+            yield tabs
         yield Header(self.ink, id=places.HEADER, title=self._title_text)
         yield AttentionPanel(self.ink, id=places.ATTENTION)
         yield MoneyPanel(self.ink, id=places.MONEY)
@@ -79,8 +90,24 @@ class WatchScreen(PastScreen):
             self._show_curves()
             self.rearrange()
 
+    @property
+    def asked(self) -> bool:
+        return self._asked
+
+    @property
+    def tabs(self) -> tuple[Mark, ...]:
+        """The sessions that there are; () where it is one."""
+        return self._marks
+
+    def tell_tabs(self, marks: Sequence[Mark]) -> None:
+        self._marks = tuple(marks)
+        for line in self.query_children(TabLine):
+            line.tell(marks)
+
     def _measure(self) -> dict[str, int]:
         contents = super()._measure()
+        if self._marks:
+            contents[places.TABS] = 1
         if self.snapshot is not None and any(trial.points for trial in self.snapshot.trials):
             contents[places.PLOT] = 1
         return contents
@@ -154,7 +181,9 @@ class WatchScreen(PastScreen):
 
         text, role, told = acting.mode(message.sight, may_act=any(binding.acts for binding in self._table))
         self.use(acting.bindings(self._table, message.sight), (text, role))
-        if told:
+        self._asked = message.sight.asked is not None
+        self.post_message(self.TabChanged())
+        if told and self.is_current:
             self.notify(told, markup=False, timeout=10)
 
     def on_actions_panel_rows_changed(self) -> None:

@@ -7,9 +7,9 @@ import pytest
 import sample_snapshots as samples
 from shown_app import PATIENCE, Shown, shown
 
+from kevtui.dashboard import look
 from kevtui.observe.snapshot import Arm, Criterion, Readout, Snapshot, Verdict
 from kevtui.screens import beside
-from kevtui.session_command import look
 from kevtui.widgets.line import Pen, text_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "readouts"

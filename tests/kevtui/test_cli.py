@@ -158,7 +158,7 @@ def test_the_exit_status_is_the_documented_one(root: Path, arguments: tuple[str,
         assert done.stderr.count(b"\n") == 1, "one line that can be acted on"
 
 
-@pytest.mark.parametrize("arguments", [("session", "\x1b[2J\x9b"), ("session", "x", "\x1b]0;t\x07"), ("\x1b[2J",)])
+@pytest.mark.parametrize("arguments", [("session", "\x1b[2J\x9b"), ("status", "x", "\x1b]0;t\x07"), ("\x1b[2J",)])
 def test_what_was_typed_is_repeated_without_its_control_characters(root: Path, arguments: tuple[str, ...]) -> None:
     done = subprocess.run([*KEVTUI, *arguments], capture_output=True, env=environment(), cwd=root, timeout=60)
     assert done.returncode in (exit_codes.USAGE, exit_codes.NOTHING)

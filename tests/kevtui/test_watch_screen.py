@@ -40,7 +40,7 @@ async def test_a_snapshot_that_comes_while_the_screen_is_taken_down_is_let_go() 
     app = KevApp(lambda: samples.HeldSource(samples.night()), title="r41 · night-7")
     async with app.run_test(size=(160, 50)) as pilot:
         await pilot.pause()
-    app.on_kev_app_arrived(KevApp.Arrived(samples.night()))
+    app.on_kev_app_arrived(KevApp.Arrived(samples.night(), app._here))
 
 
 ANSWERS = (
