@@ -10,6 +10,7 @@ import argparse
 import hashlib
 import posixpath
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypedDict
@@ -144,11 +145,19 @@ class Suite:
 
 
 def open_suite(directory: Path) -> Suite:
-    """The suite in `directory`. Raises NotFound, DamagedFile, or Refused for a removed suite."""
+    """The suite in `directory`. Raises NotFound, Refused for a removed suite, or DamagedFile: also for a manifest that
+    a checkout or an editor converted, since reports know a suite by the hash of its bytes.
+    """
     removed = find_removed(directory.as_posix())
     if removed is not None:
         entry = REMOVED_SUITES[removed]
         raise Refused(f"{directory}: removed on {entry['removed']}: {entry['reason']}; {entry['record']}")
+    path = directory / "manifest.json"
+    data = files.read_bytes(path)
+    if data.startswith(files.UTF8_BOM):
+        raise DamagedFile(path, f"begins with a byte order mark, with which it is another suite; {UNDO}")
+    if b"\r" in data:
+        raise DamagedFile(path, f"its line endings were converted, with which it is another suite; {UNDO}")
     return read_suite(directory)
 
 
@@ -205,25 +214,41 @@ def fetch_partition(suite: Suite, split: str, root: Path) -> Path:
     return path
 
 
+UNDO = "turn that off (git config core.autocrlf false, or `* -text` in .gitattributes) and check the file out again"
+
+
 def explain_difference(data: bytes, sha256: str) -> str:
     """The end of a message about `data` with another hash than `sha256`: what a checkout or an editor did to it.
 
     It never says how to make the hash fit: what was registered by its bytes is refused whatever changed them.
     """
-    plain = data.removeprefix(files.UTF8_BOM)
+    if not data:
+        return ": it is empty"
+    if data.startswith(files.LFS_POINTER):
+        return f": it is {files.LFS_REASON}"
+    text = _utf8(data)
+    plain = text.removeprefix(files.UTF8_BOM)
     unix = plain.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    causes = []
-    for restored in (plain, unix, unix.replace(b"\n", b"\r\n")):
+    for restored in (plain, unix, unix.replace(b"\n", b"\r\n"), unix.removesuffix(b"\n"), unix + b"\n"):
         if hashlib.sha256(restored).hexdigest() == sha256:
-            causes += ["a byte order mark that an editor put at its start"] if plain != data else []
-            causes += ["its line endings, which a checkout converted"] if restored != plain else []
-            break
-    if not causes:
-        return " (other bytes than those of its sha256)"
-    return (
-        f": it differs only in {' and '.join(causes)}; turn that off (git config core.autocrlf false, "
-        "or `* -text` in .gitattributes) and check the file out again"
-    )
+            causes = ["its encoding, UTF-16"] if text != data else []
+            causes += ["a byte order mark that an editor put at its start"] if plain != text else []
+            causes += ["its line endings, which a checkout converted"] if _converted(plain, restored) else []
+            causes += ["the newline at its end"] if restored in (unix.removesuffix(b"\n"), unix + b"\n") else []
+            return f": it differs only in {' and '.join(causes)}; {UNDO}"
+    return " (other bytes than those of its sha256)"
+
+
+def _converted(plain: bytes, restored: bytes) -> bool:
+    return plain.count(b"\r") != restored.count(b"\r")
+
+
+def _utf8(data: bytes) -> bytes:
+    """`data`, in UTF-8 if it is text in UTF-16."""
+    if data.startswith(files.UTF16_BOMS):
+        with suppress(UnicodeDecodeError):
+            return data.decode("utf-16").encode()
+    return data
 
 
 def main(arguments: list[str] | None = None) -> int:

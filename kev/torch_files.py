@@ -18,8 +18,6 @@ from kev.errors import DamagedFile, UsageError
 from kev.text import shorten, visible
 
 ZIP = b"PK\x03\x04"
-LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-LFS_REASON = "a Git LFS pointer, not the file that it stands for; fetch that with `git lfs pull`"
 PICKLE = b"\x80"
 OLD_FORMAT = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """The pickled number that torch began its files with before it wrote archives."""
@@ -59,8 +57,8 @@ def load_weights_only(path: Path, *, limit: int = MAX_BYTES) -> Any:
 def _envelope_fault(data: bytes, limit: int) -> str | None:
     if not data:
         return "empty"
-    if data.startswith(LFS_POINTER):
-        return LFS_REASON
+    if data.startswith(files.LFS_POINTER):
+        return files.LFS_REASON
     if not data.startswith(ZIP):
         return _foreign(data)
     try:

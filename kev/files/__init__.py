@@ -11,7 +11,10 @@ Reading: bounded, never blocking on what is not a regular file, and suspicious: 
 from kev.files.appending import append, open_log
 from kev.files.incoming import IncomingFile
 from kev.files.json_values import (
+    LFS_POINTER,
+    LFS_REASON,
     UTF8_BOM,
+    UTF16_BOMS,
     Line,
     as_finite,
     dump_json,
@@ -37,8 +40,9 @@ from kev.files.replacing import (
 )
 
 __all__ = [
-    "MAX_JSON_BYTES", "UTF8_BOM", "IncomingFile", "Line", "append", "as_finite", "create_exclusive", "dump_json",
-    "dump_json_line", "find_recoverable", "link", "list_names", "lock_holder", "locked", "make_directory",
-    "make_scratch", "move", "open_log", "parse_json", "parse_json_lines", "read_bytes", "read_end", "read_json",
-    "read_json_lines", "read_start", "remove", "remove_at_once", "remove_tree", "seal", "write_atomic", "write_through",
+    "LFS_POINTER", "LFS_REASON", "MAX_JSON_BYTES", "UTF8_BOM", "UTF16_BOMS", "IncomingFile", "Line", "append",
+    "as_finite", "create_exclusive", "dump_json", "dump_json_line", "find_recoverable", "link", "list_names",
+    "lock_holder", "locked", "make_directory", "make_scratch", "move", "open_log", "parse_json", "parse_json_lines",
+    "read_bytes", "read_end", "read_json", "read_json_lines", "read_start", "remove", "remove_at_once", "remove_tree",
+    "seal", "write_atomic", "write_through",
 ]  # fmt: skip

@@ -16,6 +16,8 @@ from kev.files.reading import MAX_JSON_BYTES, read_bytes
 
 UTF8_BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+LFS_REASON = "a Git LFS pointer, not the file that it stands for; fetch that with `git lfs pull`"
 
 
 def dump_json(value: Any) -> bytes:
@@ -46,6 +48,8 @@ def parse_json(data: bytes) -> Any:
         raise ValueError("nothing but NUL bytes, as after a crash before the data reached the disk")
     if data.startswith(UTF16_BOMS) or b"\x00" in data[:4]:
         raise ValueError("UTF-16 or UTF-32 text; save it as UTF-8")
+    if data.startswith(LFS_POINTER):
+        raise ValueError(LFS_REASON)
     data = data.removeprefix(UTF8_BOM)
     if not data.strip():
         raise ValueError("empty")

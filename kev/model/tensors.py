@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kev.errors import DamagedFile, NotFound
-from kev.torch_files import LFS_POINTER, LFS_REASON
+from kev.files import LFS_POINTER, LFS_REASON
 
 if TYPE_CHECKING:
     import numpy

@@ -69,6 +69,7 @@ def test_a_bad_line_is_named_by_its_number_and_column(tmp_path: Path) -> None:
         (b" \r\n\t", "empty"),
         (files.UTF8_BOM, "empty"),
         (b"\0" * 4096, "NUL bytes"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0f\nsize 9\n", "Git LFS pointer"),
         ('{"a": 1}'.encode("utf-16"), "UTF-16"),
         ('{"a": 1}'.encode("utf-16-le"), "UTF-16"),
         ('{"a": 1}'.encode("utf-32-be"), "UTF-32"),

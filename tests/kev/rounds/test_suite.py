@@ -74,6 +74,40 @@ def test_any_other_change_is_refused_without_that_remark(tmp_path_factory: Any, 
     assert "line endings" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda data: data.decode().encode("utf-16"), "its encoding, UTF-16;"),
+        (lambda data: data.decode().replace("\n", "\r\n").encode("utf-16"), "UTF-16 and its line endings"),
+        (lambda data: data.rstrip(b"\n"), "only in the newline at its end;"),
+        (lambda data: data + b"\n", "only in the newline at its end;"),
+        (lambda _: b"", "it is empty"),
+        (lambda _: b"version https://git-lfs.github.com/spec/v1\noid sha256:0f\nsize 9\n", "a Git LFS pointer"),
+        (lambda data: data + b"\n\n", "other bytes"),
+        (lambda data: b"\xff\xfe" + data[:-1], "other bytes"),
+    ],
+)
+def test_what_else_happens_to_a_file_on_its_way_is_named(frozen: Suite, make: Any, says: str) -> None:
+    path = frozen.partition_path("train")
+    path.write_bytes(make(path.read_bytes()))
+    with pytest.raises(DamagedFile, match=says):
+        frozen.read_partition("train")
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda data: data.replace(b"\n", b"\r\n"), "line endings were converted"),
+        (lambda data: b"\xef\xbb\xbf" + data, "begins with a byte order mark"),
+    ],
+)
+def test_a_converted_manifest_is_no_longer_the_suite_that_reports_know(frozen: Suite, make: Any, says: str) -> None:
+    path = frozen.directory / "manifest.json"
+    path.write_bytes(make(path.read_bytes()))
+    with pytest.raises(DamagedFile, match=f"{says}.*autocrlf"):
+        open_suite(frozen.directory)
+
+
 def test_a_byte_order_mark_is_named(frozen: Suite) -> None:
     path = frozen.partition_path("train")
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
