@@ -119,7 +119,8 @@ class Deployment:
             source=f"sources/{self._lay_out(definition)}",
         )
         self._store.save(function)
-        for variant in [each for each in self._store.functions.values() if each.base == function_id]:
+        variants = [each for each in self._store.functions.values() if each.base == function_id and each.follows_base]
+        for variant in variants:
             self._store.save(redeployed(variant, function))
         return pb.FunctionCreateResponse(
             function_id=function_id,

@@ -65,6 +65,11 @@ class Function(Entity):
     """What a variant has other than its base."""
 
     @property
+    def follows_base(self) -> bool:
+        """Whether a variant can be deployed anew with its base; one of an earlier journal cannot."""
+        return self.options_bytes is not None
+
+    @property
     def definition(self) -> pb.Function:
         return decode(pb.Function, self.definition_bytes)
 

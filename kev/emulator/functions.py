@@ -48,7 +48,8 @@ class Functions:
         key = hashlib.sha256(
             b"\0".join((base.id.encode(), request.serialized_params, options.SerializeToString(deterministic=True)))
         ).hexdigest()
-        function = next((each for each in self._store.functions.values() if each.binding == key), None)
+        known = (each for each in self._store.functions.values() if each.binding == key and each.follows_base)
+        function = next(known, None)
         if function is None:
             function = variant_of(base, new_id("fu"), key, request.serialized_params, options)
             check_priced(function.definition)

@@ -26,9 +26,7 @@ def variant_of(base: Function, function_id: str, binding: str, parameters: bytes
 
 def redeployed(variant: Function, base: Function) -> Function:
     """`variant`, now that `base` was deployed again: of its image and sources, under the options it has."""
-    if variant.options_bytes is None:
-        return variant  # of an earlier journal, which did not keep them
-    options = decode(pb.FunctionOptions, variant.options_bytes)
+    options = decode(pb.FunctionOptions, variant.options_bytes or b"")
     return variant_of(base, variant.id, variant.binding, variant.parameters, options)
 
 
