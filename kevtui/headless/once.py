@@ -168,6 +168,7 @@ def _attempts(trial: Trial) -> str:
 def _leases(snapshot: Snapshot, paint: Paint) -> Iterator[Text]:
     watcher = snapshot.watcher
     words = "" if watcher.state is WatcherState.NONE else f" {figures.age(watcher.age_s)} ago"
+    words += f"   {watcher.note}" if watcher.note else ""
     heading = Text.of("  watcher ", paint.state(watcher.state), paint.text(words))
     if not snapshot.leases:
         return paint.section("Leases", [heading], paint.lines(["no lease seen"], "dim"))

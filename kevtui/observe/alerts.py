@@ -108,6 +108,8 @@ def _of_watcher(watcher: Watcher) -> Iterator[Alert]:
     if watcher.state is WatcherState.DOWN:
         text = f"watcher down: silent for {shown_age(watcher.age_s)}, nothing is continued"
         yield Alert("watcher-down", Severity.CRITICAL, watcher.source, text)
+    elif watcher.state is not WatcherState.FINISHED and watcher.note:
+        yield Alert("provider-silent", Severity.WARNING, watcher.source, watcher.note)
 
 
 def _of_leases(leases: Iterable[Lease], studies: Iterable[Study]) -> Iterator[Alert]:

@@ -175,6 +175,8 @@ class Watcher:
     state: WatcherState
     age_s: float | None = None
     source: str = ""
+    note: str = ""
+    """That the provider does not answer it, or asked it to slow down, and since when."""
 
 
 @dataclass(frozen=True, slots=True)

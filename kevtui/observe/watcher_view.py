@@ -1,8 +1,15 @@
 """Whether the process that polls and continues trials is alive, told by the files it rewrites on every pass."""
 
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from kevtui import format as figures
 from kevtui.observe import derive
 from kevtui.observe.snapshot import Study, Watcher, WatcherState
 from kevtui.observe.sources import Sources
+
+if TYPE_CHECKING:
+    from kev.records.watcher import WatcherRecord
 
 DONE = "done"
 
@@ -38,7 +45,20 @@ def _by_its_own_sign(sources: Sources) -> Watcher | None:
     if age_s is None or sources.target.round not in (None, record.round):
         return None
     state = derive.watcher_state(age_s, unsettled=record.state != DONE)
-    return Watcher(state, derive.coarse(age_s), sources.shown(path))
+    return Watcher(state, derive.coarse(age_s), sources.shown(path), _silence(record))
+
+
+def _silence(record: "WatcherRecord") -> str:
+    """What the provider does not answer, in words. Neither ends anything: what runs is asked about again."""
+    if record.unreachable_since is not None:
+        return f"the provider has not answered since {_clock(record.unreachable_since)}; it is asked again on each pass"
+    if record.throttled_since is not None:
+        return f"asked to slow down since {_clock(record.throttled_since)}; it waits as it was told"
+    return ""
+
+
+def _clock(seconds: float) -> str:
+    return figures.clock(datetime.fromtimestamp(seconds, UTC))
 
 
 def _settled(study: str, sources: Sources) -> bool:

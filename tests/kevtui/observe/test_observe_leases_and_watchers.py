@@ -80,3 +80,25 @@ def test_a_watcher_lives_by_its_own_sign_of_life_though_nothing_of_its_studies_c
     pass_made(21, "done")
     clock.pass_(1)
     assert observer.observe().watcher.state is WatcherState.FINISHED
+
+
+def test_a_provider_that_asks_to_slow_down_or_does_not_answer_is_said_with_its_beginning(
+    checkout: Any, watching: Any, clock: Any
+) -> None:
+    def alerts(**silence: float | None) -> list[tuple[str, str]]:
+        clock.pass_(25)
+        checkout.write("runs/dusk-watcher.json", {
+            "round": 9, "process": 77, "host": "h", "at": clock.now().timestamp(), "passes": 1, "state": "watching",
+            **silence,
+        })  # fmt: skip
+        return [(alert.code, alert.text) for alert in observer.observe().alerts if alert.code == "provider-silent"]
+
+    checkout.state("dusk", studies={"r9-a": {"status": "running"}})
+    observer = watching("dusk")
+    since = clock.now()
+    assert alerts(throttled_since=since.timestamp(), unreachable_since=None) == [
+        ("provider-silent", f"asked to slow down since {since:%H:%M}Z; it waits as it was told")
+    ]
+    ((_, words),) = alerts(throttled_since=None, unreachable_since=since.timestamp())
+    assert words.startswith(f"the provider has not answered since {since:%H:%M}Z")
+    assert alerts(throttled_since=None, unreachable_since=None) == []
