@@ -98,6 +98,8 @@ def _money(money: Money, paint: Paint) -> Iterator[Text]:
 
 
 def _unknown(name: str, money: Money) -> str:
+    if name == "reading is old" and money.reading_stale:
+        return f"STALE, of {_moment(money.reading_at)}, which is ahead of this machine's clock"
     return f"not known: {money.exhaustion_note}" if name == "exhausted in" and money.exhaustion_note else "not known"
 
 

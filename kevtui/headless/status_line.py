@@ -93,7 +93,9 @@ def _money(snapshot: Snapshot) -> list[Part]:
     gone = money.headroom is not None and money.headroom <= 0
     parts.append(Part(f"headroom {figures.money(money.headroom)}", 3, Severity.CRITICAL if gone else Severity.INFO))
     if money.reading_stale:
-        parts.append(Part(f"reading {figures.age(money.reading_age_s)} old", 2, Severity.WARNING))
+        ahead = money.reading_age_s is None
+        age = "ahead of the clock" if ahead else f"{figures.age(money.reading_age_s)} old"
+        parts.append(Part(f"reading {age}", 2, Severity.WARNING))
     return parts
 
 

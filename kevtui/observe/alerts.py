@@ -83,7 +83,10 @@ def _of_money(money: Money) -> Iterator[Alert]:
             "exhaustion", severity, "money", f"exhausted in {shown_age(money.exhausted_in_s)} at this burn rate"
         )
     if money.reading_stale:
-        text = f"the billing reading is {shown_age(money.reading_age_s)} old: spend may be higher by now"
+        if money.reading_age_s is None:
+            text = "the billing reading is dated ahead of this machine's clock: nothing is launched on it"
+        else:
+            text = f"the billing reading is {shown_age(money.reading_age_s)} old: spend may be higher by now"
         yield Alert("stale-reading", Severity.WARNING, "money", text)
     if not money.committed_complete:
         text = f"committed is incomplete: {money.committed_note or 'a bound is not known'}, and that may cost money"

@@ -62,7 +62,7 @@ def view_money(
         committed_complete=committed.complete,
         committed_note=_on_committed(committed, unreadable, studies),
         reading_at=at,
-        reading_age_s=coarse(age_s),
+        reading_age_s=None if age_s is not None and age_s < 0 else coarse(age_s),
         reading_stale=stale,
         source=session.source,
         simulated=session.simulated,

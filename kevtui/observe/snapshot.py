@@ -35,6 +35,7 @@ class Money:
     """Why the sum is no bound, or why it is zero: "a ledger cannot be read", "all settled", "nothing launched"."""
     reading_at: datetime | None = None
     reading_age_s: float | None = None
+    """None without a reading, and for one that is dated ahead of this machine's clock, which is stale as well."""
     reading_stale: bool = False
     source: str = ""
     """Where the reading comes from: a state file's name, a spec's budget block, a provider."""

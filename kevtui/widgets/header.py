@@ -104,7 +104,8 @@ def _watcher(watcher: Watcher) -> list[tuple[str, Role]]:
 def _reading(snapshot: Snapshot) -> list[tuple[str, Role]]:
     money = snapshot.money
     if money.reading_age_s is None:
-        return [("reading ", Role.DIM), (figures.MISSING, Role.DIM)]
+        words = ("ahead of the clock", Role.BAD) if money.reading_stale else (figures.MISSING, Role.DIM)
+        return [("reading ", Role.DIM), words]
     role = Role.BAD if money.reading_stale else Role.TEXT
     return [
         ("reading ", Role.DIM),

@@ -156,6 +156,8 @@ def _burn(pen: Pen, money: Money) -> None:
 def _provenance(pen: Pen, money: Money, *, short: bool = False) -> None:
     if money.reading_age_s is None:
         pen.add("no reading" if money.reading_at is None else f"reading of {figures.clock(money.reading_at)}", Role.DIM)
+        if money.reading_stale:
+            pen.add(", ahead of this clock: nothing is launched on it", Role.BAD)
     else:
         pen.add("reading ", Role.DIM)
         pen.add(f"{figures.age(money.reading_age_s)} old", Role.BAD if money.reading_stale else Role.TEXT)

@@ -5,6 +5,9 @@ from typing import Any
 
 from checkout_files import SPEC
 
+from kevtui.headless import once, status_line
+from kevtui.headless.output import Output
+
 
 def test_committed_counts_every_unsettled_bound_and_headroom_what_is_left(checkout: Any, watching: Any) -> None:
     checkout.state("dusk", studies={"r9-a": {"bound_usd": 12.5, "status": "running"},
@@ -49,3 +52,14 @@ def test_the_session_that_is_opened_for_a_round_while_it_is_watched_is_taken(che
     assert after.money.authorization == 200
     checkout.state("other", rounds=["experiments/rounds/r9.json"])
     assert observer.observe().session == "night", "what was taken stays"
+
+
+def test_a_reading_from_the_future_has_no_age_and_is_said_to_be_ahead_and_not_new(checkout: Any, watching: Any) -> None:
+    checkout.state("dusk", readings=[{"at": "2099-10-25T02:30:00+02:00", "metered_usd": 1010.75}])
+    snapshot = watching("dusk").observe()
+    assert (snapshot.money.reading_age_s, snapshot.money.reading_stale) == (None, True)
+    (alert,) = [alert for alert in snapshot.alerts if alert.code == "stale-reading"]
+    assert alert.text == "the billing reading is dated ahead of this machine's clock: nothing is launched on it"
+    assert "reading ahead of the clock" in status_line.render(snapshot)
+    shown = once.render(snapshot, Output(None, {}))
+    assert "STALE, of 2099-10-25 00:30Z, which is ahead of this machine's clock" in shown
