@@ -75,22 +75,22 @@ async def read_meter(state: Path, compute: Compute, clock: Clock, units: Units, 
     """
     session = read_session(state)
     last = session.readings[-1] if session.readings else None
-    now = clock.now()
-    age = (now - last.at).total_seconds() if last else None
+    age = age_of(last, clock.now())
     if last is not None and age is not None and 0 <= age <= young_s:
         return Meter(session, last, age)
-    known = f"the last reading is {age:,.0f} s old" if age is not None else "there is no reading"
     try:
         summary = await compute.billing_summary()
         check_summary(summary, session)
     except (Unavailable, Throttled) as error:
-        if last is None or age is None or not 0 <= age <= MAX_READING_AGE:
-            raise Refused(f"the spend is unknown: {error}; {known}, and {MAX_READING_AGE:,.0f} s are allowed") from None
-        return Meter(session, last, age, note=f"{error}; the last reading stands in")
+        age = age_of(last, clock.now())  # to ask in vain may have taken long
+        if last is not None and age is not None and 0 <= age <= MAX_READING_AGE:
+            return Meter(session, last, age, note=f"{error}; the last reading stands in")
+        allowed = f"{MAX_READING_AGE:,.0f} s are allowed"
+        raise Refused(f"the spend is unknown: {error}; {_age_in_words(age)}, and {allowed}") from None
     except Unreadable as error:
-        raise Refused(f"the spend is unknown: {error}; {known}, and nothing is launched on it") from None
+        raise Refused(f"the spend is unknown: {error}; {_age_in_words(age)}, and nothing is launched on it") from None
     except UnknownSpend as refusal:
-        raise UnknownSpend(f"{refusal}; {known}, and nothing is launched on it") from None
+        raise UnknownSpend(f"{refusal}; {_age_in_words(age)}, and nothing is launched on it") from None
     at = clock.now()
     if last is not None and at <= last.at:
         at = last.at + timedelta(milliseconds=1)  # the clock was set back; the order of readings is that of asking
@@ -99,6 +99,15 @@ async def read_meter(state: Path, compute: Compute, clock: Clock, units: Units, 
         old, at, summary.metered, "billing summary", billed=summary.billed, unseen=unseen))  # fmt: skip
     fresh = session_of_state(state, new)
     return Meter(fresh, fresh.readings[-1], 0.0, summary.billed, fresh=True)
+
+
+def age_of(reading: Reading | None, now: datetime) -> float | None:
+    """Seconds since a reading was taken, below zero where this clock is behind it; None without one."""
+    return (now - reading.at).total_seconds() if reading is not None else None
+
+
+def _age_in_words(age_s: float | None) -> str:
+    return "there is no reading" if age_s is None else f"the last reading is {age_s:,.0f} s old"
 
 
 def check_summary(summary: CostSummary, session: Session) -> None:

@@ -1,15 +1,21 @@
 """What must hold after every step of a simulated night, whoever made the step and whatever happened to it."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 import orjson
 from fake_compute import Call, FakeCompute
 from memory_disk import MemoryDisk
 from places import CONTROL, JOURNAL, LEDGER, RUNS, STATE, TEST
 
+from kev.budget import MAX_READING_AGE
 from kev.ledger.book import Ledger
 from kev.ledger.units import Unit, Units
+
+CLOCKS_S = 91.0
+"""By how much the clocks of two processes differ at most."""
 
 
 class Broken(AssertionError):
@@ -41,10 +47,10 @@ class Invariants:
     def check(self) -> None:
         """Raises Broken."""
         files = self.disk.files
-        if self._is_new(LEDGER) and LEDGER not in self.damaged:
-            self._check_ledger(files[LEDGER])
         if self._is_new(STATE) and STATE not in self.damaged:
             self._check_state(files[STATE])
+        if self._is_new(LEDGER) and LEDGER not in self.damaged:
+            self._check_ledger(files[LEDGER])
         if self._is_new(JOURNAL, keep=True):
             raise Broken("the journal lost what was in it")
         for name, data in self.damaged.items():
@@ -102,6 +108,8 @@ class Invariants:
             self._attempts[unit.id] = len(unit.attempts)
             spoilt = [name for name in self.damaged if not name.endswith(".watch.json")]
             _hold(not spoilt, f"{unit.id}: started while {', '.join(spoilt)} cannot be believed")
+            age = self._age_of_meter(unit.attempts[-1].at)
+            _hold(age <= MAX_READING_AGE + CLOCKS_S, f"{unit.id}: started on a reading that is {age:.0f} s old")
             _hold(self.mode == "running" or (self.mode == "soft" and len(counted) > 1),
                   f"{unit.id}: started under a {self.mode} pause")  # fmt: skip
         if unit.settled and unit.id not in self._settled:
@@ -109,6 +117,11 @@ class Invariants:
             _hold(unit.id not in active, f"{unit.id}: is called {unit.outcome} and runs")
         elif not unit.settled:
             self._settled.discard(unit.id)
+
+    def _age_of_meter(self, at: float) -> float:
+        """How old the newest reading is at a moment, both as the processes of this machine have them."""
+        newest: Any = self._readings[-1] if self._readings else None
+        return at - datetime.fromisoformat(newest["at"]).timestamp() if newest else float("inf")
 
     def _check_state(self, data: bytes) -> None:
         readings = orjson.loads(data).get("readings", [])

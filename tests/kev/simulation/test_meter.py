@@ -83,6 +83,21 @@ async def test_an_old_reading_is_not_used_and_a_fresh_one_lifts_the_refusal(lab:
     await reserve(lab, name="r42-4b")
 
 
+async def test_a_reading_that_grew_too_old_while_the_meter_was_asked_does_not_stand_in(lab: Lab) -> None:
+    await lab.gate.read_meter()
+
+    async def answer_nothing_for_a_minute(name: str) -> str:
+        lab.clock.time += 60 if name == "billing" else 0
+        return "unavailable" if name == "billing" else "ok"
+
+    lab.compute.point = answer_nothing_for_a_minute
+    lab.clock.time = 839
+    await reserve(lab)
+    lab.clock.time = 841
+    with pytest.raises(Refused, match=r"901 s old, and 900 s are allowed"):
+        await reserve(lab, name="r42-4b")
+
+
 async def test_every_reading_is_on_record_with_its_utc_time_and_what_is_billed(lab: Lab) -> None:
     lab.compute.billed_factor = Decimal("0.5")
     await lab.gate.read_meter()
