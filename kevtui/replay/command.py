@@ -77,9 +77,10 @@ def _play(
 
 def open_history(target: "Target", leases: Path) -> "History":
     """What is on the disk of `target`. Raises NotFound where that is nothing."""
+    from kevtui.replay.choice import own
     from kevtui.replay.night import load_night
 
-    return history_of(load_night(target, leases))
+    return history_of(own(load_night(target, leases)))
 
 
 def history_of(night: "Night") -> "History":

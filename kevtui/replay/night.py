@@ -7,7 +7,7 @@ from kev import files
 from kev.errors import KevError
 from kevtui.observe.sources import MAX_SMALL_BYTES, Sources
 from kevtui.observe.target import Target
-from kevtui.replay.kinds import LEASES, LOGS, RUNS, SPECS, WITHOUT_CONTENT, Kind, kind_of
+from kevtui.replay.kinds import LEASES, LINES, LOGS, RUNS, SPECS, WITHOUT_CONTENT, Kind, kind_of
 
 LOG_BYTES = 128 * 1024
 """Of a log without times only its end is shown, whole, once it is complete."""
@@ -97,6 +97,9 @@ def _content(path: Path, kind: Kind) -> bytes | None:
     try:
         if kind in LOGS:
             return files.read_end(path, LOG_BYTES)
+        if kind in LINES:
+            data = files.read_end(path, MAX_SMALL_BYTES)
+            return data.partition(b"\n")[2] if len(data) == MAX_SMALL_BYTES else data
         return files.read_bytes(path, limit=MAX_SMALL_BYTES)
     except KevError:
         # It may have gone meanwhile; an empty record is shown as damage, which it is to us.

@@ -92,9 +92,12 @@ class PastTail:
 class PastSources(Sources):
     """The files of a night at one moment. Nothing of the disk is looked at."""
 
-    def __init__(self, target: Target, leases: Path, then: Mapping[str, Then]) -> None:
-        """`then`: full path to what it held."""
+    def __init__(
+        self, target: Target, leases: Path, then: Mapping[str, Then], *, asked: set[str] | None = None
+    ) -> None:
+        """`then`: full path to what it held. `asked` takes the directories of reads that are looked for."""
         self._then = then
+        self._asked = asked
         super().__init__(target, leases)
 
     def _make_lister(self, trees: dict[Path, tuple[Rule, Rule]]) -> Lister:
@@ -111,6 +114,11 @@ class PastSources(Sources):
         except ValueError as error:
             raise DamagedFile(path, str(error)) from None
 
+    def has_rows(self, directory: str) -> bool:
+        if self._asked is not None:
+            self._asked.add(directory.rstrip("/"))
+        return super().has_rows(directory)
+
     def tail(self, path: Path, *, carriage_returns: bool = True, first_read: int = FIRST_READ) -> PastTail:
         return PastTail(path, self._then.get(str(path)), carriage_returns=carriage_returns, first_read=first_read)
 
@@ -119,15 +127,18 @@ class PastSources(Sources):
         return parse_record(path, load(path), ResumePoint)
 
 
-def moment(history: History, at: datetime) -> Snapshot:
-    """What was known at `at`, and nothing later. Pure: it depends on its arguments alone."""
+def moment(history: History, at: datetime, *, asked: set[str] | None = None) -> Snapshot:
+    """What was known at `at`, and nothing later. It depends on its arguments alone.
+
+    `asked` takes the directories of all reads that were looked for, relative to the root.
+    """
     night = history.night
     target = _at_home(night.target, night.state, night.spec)
     then = {}
     for path, version in history.versions.items():
         if (held := version.at(at)) is not None:
             then[f"{target.root}/{path}"] = held
-    sources = PastSources(target, night.leases, then)
+    sources = PastSources(target, night.leases, then, asked=asked)
     observer = Observer(target, clock=StillClock(at), leases=night.leases, poll=True, sources=sources)
     snapshot = observer.observe()
     state = history.state

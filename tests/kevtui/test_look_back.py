@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 import sample_snapshots as samples
 from nights import at, make_night
@@ -15,6 +16,7 @@ from kevtui.keymap import BINDINGS, of_replay
 from kevtui.observe.snapshot import Alert, Section, Severity, Snapshot
 from kevtui.replay.history import History
 from kevtui.replay.player import Player
+from kevtui.widgets.actions import WAITING, ActionsPanel, OwnAction
 
 
 def live(step: int = 0) -> Snapshot:
@@ -122,6 +124,34 @@ async def test_nothing_that_acts_is_there_while_looking_back(tmp_path: Path) -> 
                 await it.screen.run_action(binding.action.removeprefix("screen."))
         assert it.app.screen is it.screen, "no dialog opened"
         assert it.screen.actions._own == {}
+
+
+async def test_what_waits_to_be_taken_back_is_not_left_out_of_sight(tmp_path: Path) -> None:
+    async with looking(tmp_path) as it:
+        it.screen.actions._own["launch r41"] = OwnAction("launch", "r41", WAITING, until=monotonic() + 3600)
+        await it.pilot.press("backspace")
+        assert any("u takes it back" in note.message for note in it.app._notifications)
+        assert not it.screen.in_past
+
+
+async def test_an_action_that_is_refused_meanwhile_is_told_and_opens_nothing(tmp_path: Path) -> None:
+    async with looking(tmp_path) as it:
+        await it.pilot.press("backspace")
+        await shows_moment(it, 70)
+        report = {
+            "verb": "launch",
+            "target": "r41",
+            "state": "refused",
+            "text": "past the authorization",
+            "checks": [1],
+        }
+        it.screen.actions.post_message(ActionsPanel.Refused(report))
+        await until(
+            it,
+            lambda: any("now: launch r41: past the" in note.message for note in it.app._notifications),
+            "the refusal",
+        )
+        assert it.app.screen is it.screen
 
 
 async def test_a_past_that_cannot_be_read_leaves_the_present_where_it_was(tmp_path: Path) -> None:

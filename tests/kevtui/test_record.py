@@ -13,6 +13,7 @@ from kevtui.observe.target import resolve
 from kevtui.record.opening import bundle_at, open_bundle
 from kevtui.record.packing import pack
 from kevtui.record.redaction import Identity
+from kevtui.replay.choice import own
 from kevtui.replay.history import History
 from kevtui.replay.night import Night, load_night
 from kevtui.replay.past import moment
@@ -31,6 +32,7 @@ def of_moment(snapshot: Snapshot) -> tuple[object, ...]:
 
 def test_a_bundle_shows_every_moment_as_the_session_did(tmp_path: Path) -> None:
     night = night_at(tmp_path / "here")
+    assert own(night).files == night.files, "all of it is of this session"
     place = tmp_path / "there" / "n1.zip"
     place.parent.mkdir()
     place.write_bytes(pack(night, NOBODY).data)
@@ -131,7 +133,7 @@ def test_neither_predictions_nor_weights_nor_an_environment_are_in_it(tmp_path: 
     trial = tmp_path / "runs" / "r5-a" / "00-trial-0"
     put(trial / "result.json", 62, {"provenance": {"environment": {"SHELL": "/bin/zsh"}}, "clean": {"acc": 0.123456}})
     put(trial / "checkpoint" / "weights.pt", 62, "weights")
-    put(tmp_path / "runs" / "r5-a-hard" / "rows.json", 63, [{"id": "x", "p": [0.98765]}])
+    put(trial / "transfer" / "rows.json", 62, [{"id": "x", "p": [0.98765]}])
     put(trial / ".env", 62, "A=b")
     bundle = tmp_path / "n1.zip"
     assert main(["record", "n1", "--root", str(tmp_path), "-o", str(bundle)]) == 0
@@ -141,7 +143,29 @@ def test_neither_predictions_nor_weights_nor_an_environment_are_in_it(tmp_path: 
     assert names[0] == "manifest.json"
     for word in (b"0.123456", b"0.98765", b"zsh", b"weights.pt", b".env"):
         assert word not in everything
-    assert b"runs/r5-a-hard/rows.json" in everything, "that a read has landed is told"
+    assert b"transfer/rows.json" in everything, "that they are there is told"
+
+
+def test_what_another_session_did_in_the_same_folder_is_not_in_it(tmp_path: Path) -> None:
+    make_night(tmp_path)
+    runs = tmp_path / "runs"
+    put(runs / "theirs-state.json", 60, {"session": "theirs", "authorization_usd": 9, "studies": {"r8-z": {}}})
+    put(runs / "theirs-events.jsonl", 60, json.dumps({"at": at(60).isoformat(), "text": "of theirs"}) + "\n")
+    put(runs / "theirs-watcher.json", 60, {"host": "their-machine"})
+    put(runs / "r8-z.spawn.json", 60, {"name": "r8-z"})
+    put(runs / "r8-z" / "00-trial-0" / "train.log", 60, "a line of theirs\n")
+    put(runs / "r8-theirs-hard" / "rows.json", 60, [])
+    put(runs / "r8-readout" / "round8.json", 60, {"round": 8})
+    put(tmp_path / "experiments" / "rounds" / "r8.json", 60, {"round": 8, "studies": {"r8-z": {}}})
+    orders = {unit: {"name": unit.split("/")[1]} for unit in ("trial/r8-z/trial-0", "trial/r5-a/trial-0")}
+    put(runs / "ledger.jsonl", 60, json.dumps({"event": "wanted", "at": at(9).timestamp(), "orders": orders}) + "\n")
+    bundle = tmp_path / "n1.zip"
+    assert main(["record", "n1", "--root", str(tmp_path), "-o", str(bundle)]) == 0
+    with zipfile.ZipFile(bundle) as archive:
+        everything = b"".join(archive.read(name) for name in archive.namelist())
+    assert b"r5-a" in everything
+    for word in (b"theirs", b"r8", b"their-machine"):
+        assert word not in everything
 
 
 def test_of_the_ledger_only_what_is_read_is_in_it(tmp_path: Path) -> None:

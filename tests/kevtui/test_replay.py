@@ -13,6 +13,7 @@ from kevtui.cli import main
 from kevtui.keymap import BINDINGS, of_live, of_replay
 from kevtui.observe.snapshot import Snapshot, TrialState
 from kevtui.observe.target import resolve
+from kevtui.replay.command import open_history
 from kevtui.replay.history import History
 from kevtui.replay.kinds import kind_of
 from kevtui.replay.night import load_night
@@ -82,6 +83,15 @@ def test_the_money_and_the_attempts_are_those_of_the_moment(tmp_path: Path) -> N
     assert [snapshot.trials[0].step for snapshot in (early, later, end)] == [5, 25, 50]
     assert early.money.committed == 20, "launched and not known to be done: its bound counts"
     assert end.money.committed == 0
+
+
+def test_the_night_of_a_session_is_without_what_others_did_in_the_same_folder(tmp_path: Path) -> None:
+    make_night(tmp_path)
+    put(tmp_path / "runs" / "theirs-events.jsonl", 500, json.dumps({"at": text(500), "text": "of theirs"}) + "\n")
+    put(tmp_path / "runs" / "r8-z" / "00-trial-0" / "result.json", 500, {"ok": True})
+    history = open_history(resolve("n1", root=tmp_path, cwd=tmp_path), tmp_path / "leases")
+    assert history.ends_at == at(70)
+    assert at(500) not in {happening.at for happening in history.happenings}
 
 
 def test_what_the_ledger_settled_is_committed_no_longer(tmp_path: Path) -> None:
