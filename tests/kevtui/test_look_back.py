@@ -148,7 +148,7 @@ async def test_an_action_that_is_refused_meanwhile_is_told_and_opens_nothing(tmp
         it.screen.actions.post_message(ActionsPanel.Refused(report))
         await until(
             it,
-            lambda: any("now: launch r41: past the" in note.message for note in it.app._notifications),
+            lambda: any("now: launch r41: past" in note.message for note in it.app._notifications),
             "the refusal",
         )
         assert it.app.screen is it.screen
