@@ -46,6 +46,8 @@ def parse_json(data: bytes) -> Any:
     """The JSON value in `data`, tolerating only a UTF-8 byte order mark. Raises ValueError with the reason in words."""
     if data and not data.strip(b"\0"):
         raise ValueError("nothing but NUL bytes, as after a crash before the data reached the disk")
+    if data.startswith(b"\0\0\0\0"):
+        raise ValueError("begins with NUL bytes, as after a crash before the data reached the disk")
     if data.startswith(UTF16_BOMS) or b"\x00" in data[:4]:
         raise ValueError("UTF-16 or UTF-32 text; save it as UTF-8")
     if data.startswith(LFS_POINTER):

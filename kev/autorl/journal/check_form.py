@@ -5,10 +5,21 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from kev.autorl.journal.findings import SUMMARY, Finding
-from kev.autorl.journal.section import CODE, LABELS, SCORE, SETTINGS, SNIPPET, STATUS, TYPE, WHY, Journal, Section
+from kev.autorl.journal.section import (
+    CODE,
+    LABELS,
+    LONGEST_LINE,
+    SCORE,
+    SETTINGS,
+    SNIPPET,
+    STATUS,
+    TYPE,
+    WHY,
+    Journal,
+    Section,
+)
 
 MOST_SNIPPET, MOST_KEY_CODE = 40, 5
-FENCED = re.compile(r"^[ \t]*```[^\n]*\n(.*?)^[ \t]*```[ \t]*$", re.M | re.S)
 _SAME = re.compile(r"与\s*Iteration\s*(\d{1,9})\s*相同")
 _RULES = {TYPE: 3, SETTINGS: 3, WHY: 5}
 """Rules that say of a field of their own that it may not be blank."""
@@ -77,12 +88,12 @@ def check_form(section: Section) -> Iterator[Finding]:
 
 def check_code(section: Section) -> Iterator[Finding]:
     """Rule 7: at most one long piece of code, of at most 40 lines; and the few lines beside it are few."""
-    blocks = FENCED.findall(section.text(SNIPPET))
+    blocks = blocks_in(section.text(SNIPPET))
     lines = max([block.count("\n") for block in blocks], default=_lines(section.text(SNIPPET)) - 1)
     if len(blocks) > 1 or lines > MOST_SNIPPET:
         said = f"{len(blocks)} blocks, {lines} lines"
         yield Finding(7, "snippet", SUMMARY, section.line_of(SNIPPET), said, f"1 block, {MOST_SNIPPET} lines")
-    blocks = FENCED.findall(section.text(CODE))
+    blocks = blocks_in(section.text(CODE))
     few = sum(map(_lines, blocks)) if blocks else _lines(section.text(CODE))
     if few > MOST_KEY_CODE:
         yield Finding(7, "key_code", SUMMARY, section.line_of(CODE), f"{few} lines", f"{MOST_KEY_CODE} lines")
@@ -90,6 +101,30 @@ def check_code(section: Section) -> Iterator[Finding]:
     if same is not None and same >= section.iteration:
         said = f"Iteration {same}"
         yield Finding(7, "same_as", SUMMARY, section.line_of(SNIPPET), said, f"before Iteration {section.iteration}")
+
+
+def blocks_in(text: str) -> list[str]:
+    """The blocks of code in a text, without their fences."""
+    found: list[str] = []
+    opened: list[str] | None = None
+    for line in text.split("\n"):
+        mark = line.strip(" \t")
+        if opened is None:
+            opened = [] if mark.startswith("```") else None
+        elif mark == "```":
+            found.append("".join(f"{each}\n" for each in opened))
+            opened = None
+        else:
+            opened.append(line)
+    return found
+
+
+def without_blocks(text: str) -> str:
+    """What stands beside the blocks of code in a text."""
+    for each in blocks_in(text):
+        start, end = text.find("```"), text.find(each)
+        text = text[:start] + text[end + len(each) :].lstrip(" \t").removeprefix("```")
+    return text
 
 
 def same_as(section: Section) -> int | None:
@@ -104,7 +139,7 @@ def source_file(section: Section, before: Sequence[Section]) -> str:
     current: Section | None = section
     while current is not None and current.iteration not in seen:
         seen.add(current.iteration)
-        head = current.text(SNIPPET).partition("```")[0]
+        head = current.text(SNIPPET).partition("```")[0][:LONGEST_LINE]
         if (found := re.search(r"[\w./-]+\.py\b", head)) is not None:
             return found[0].removeprefix("code/")
         same = same_as(current)

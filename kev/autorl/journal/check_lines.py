@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from kev.autorl.journal.check_prose import failure_type_in
 from kev.autorl.journal.findings import LINES, SUMMARY, Finding
-from kev.autorl.journal.lines import ReadLine, RoundLine
+from kev.autorl.journal.lines import MOST_LINES, ReadLine, RoundLine
 from kev.autorl.journal.rounds import RoundFacts, agrees
 from kev.autorl.journal.section import Section
 
@@ -17,6 +17,8 @@ def check_lines(
         if sections:
             yield Finding(9, "no_lines", LINES, None, "", f"{len(sections)} lines")
         return
+    if len(lines) == MOST_LINES:
+        yield Finding(9, "too_many", LINES, lines[-1].number, "", f"{MOST_LINES} lines")
     places = {section.iteration: place for place, section in reversed(list(enumerate(sections)))}
     seen: dict[int, int] = {}
     before = 0

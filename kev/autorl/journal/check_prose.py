@@ -21,7 +21,7 @@ METRIC = re.compile(
 )
 _TYPED = re.compile(r"failure_type\s*[=＝:：]?\s*`?(\w+)")
 _NAMED = re.compile("|".join(name for name in FAILURE_TYPES if name != "unknown"))
-CAUSE = re.compile(r"\b\w+\.log\b|scores\.json|[A-Z]\w*(?:Error|Exception)\b|Traceback|\bOOM\b|\bnan\b", re.I)
+CAUSE = re.compile(r"\.log\b|scores\.json|(?:Error|Exception)\b|Traceback|\bOOM\b|\bnan\b|exit[_ ]code", re.I)
 NEW = re.compile(r"新增|new evidence|new attempt|nothing new|tried", re.I)
 
 

@@ -17,7 +17,8 @@ from kev.autorl.journal.compose import Order
 from kev.autorl.journal.facts import Facts, read_facts
 from kev.autorl.journal.findings import LINES, SUMMARY, Finding
 from kev.autorl.journal.section import read_journal
-from kev.autorl.journal.writing import append_round, read_written, repair_journal
+from kev.autorl.journal.writing import append_round, repair_journal
+from kev.autorl.journal.written import read_written
 from kev.autorl.workspace import Workspace, open_workspace
 from kev.clock import SystemClock
 from kev.console import Entry, parser_of, run_one_of, say, say_aside

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kev.autorl.journal.check_figures import went_back
-from kev.autorl.journal.check_form import FENCED, MOST_KEY_CODE, MOST_SNIPPET, is_time, same_as
+from kev.autorl.journal.check_form import MOST_KEY_CODE, MOST_SNIPPET, blocks_in, is_time, same_as, without_blocks
 from kev.autorl.journal.check_prose import (
     CAUSE,
     CITES,
@@ -228,12 +228,12 @@ class Correction:
         text = self._text(CODE)
         if not text:
             return key_lines("", self._training, self._found.facts.code)
-        blocks = FENCED.findall(text)
+        blocks = blocks_in(text)
         lines = [line for each in blocks for line in each.split("\n")] if blocks else text.split("\n")
         lines = [line for line in lines if line.strip()]
         if len(lines) <= MOST_KEY_CODE:
             return f"\n{text}" if text.startswith("```") else text
-        self._note_words(CODE, text if not blocks else FENCED.sub("", text))
+        self._note_words(CODE, text if not blocks else without_blocks(text))
         return "\n" + block("", lines[:MOST_KEY_CODE]).strip()
 
     def _snippet(self) -> str:
@@ -242,13 +242,13 @@ class Correction:
         moved = same is not None and (same >= self._place.number or self._place.number != self._section.iteration)
         if not text or moved:
             return snippet("", self._training, facts.code, self._before)
-        blocks = FENCED.findall(text)
+        blocks = blocks_in(text)
         lines = (blocks[0] if blocks else text).rstrip("\n").split("\n")
         said = sum(bool(line.strip()) for line in lines) - (not blocks)  # the first names the file
         if len(blocks) <= 1 and (len(lines) if blocks else said) <= MOST_SNIPPET:
             return text
         head = text.partition("```")[0].strip().replace("\n", " ") if blocks else lines.pop(0).strip()
-        rest = FENCED.sub("", text).removeprefix(head) if blocks else "\n".join(lines[MOST_SNIPPET:])
+        rest = without_blocks(text).removeprefix(head) if blocks else "\n".join(lines[MOST_SNIPPET:])
         self._note_words(SNIPPET, rest)
         return block(head, lines[:MOST_SNIPPET])
 

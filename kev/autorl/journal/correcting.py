@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from kev import files
 from kev.autorl.journal.check_form import decode
 from kev.autorl.journal.check_prose import failure_type_in
-from kev.autorl.journal.checking import Written
 from kev.autorl.journal.compose import score_text
 from kev.autorl.journal.corrected_fields import Correction
 from kev.autorl.journal.corrected_order import Place, places_of
@@ -20,6 +19,7 @@ from kev.autorl.journal.lines import KEYS, ReadLine, RoundLine, read_lines
 from kev.autorl.journal.rounds import Round, match_rounds
 from kev.autorl.journal.seals import Seal
 from kev.autorl.journal.section import LABELS, SCORE, TITLE, Section, compose_section, note, read_journal
+from kev.autorl.journal.written import Written
 from kev.autorl.scores import Scores, best_of
 from kev.text import shorten, visible
 

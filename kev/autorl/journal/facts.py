@@ -6,9 +6,9 @@ from datetime import datetime
 from pathlib import Path
 
 from kev import files
-from kev.autorl.journal.failures import Failure, classify, log_lines, read_signs
+from kev.autorl.journal.failures import Evidence, Failure, classify, log_lines, read_signs
 from kev.autorl.journal.section import exit_code_in
-from kev.autorl.journal.training import Training, read_training
+from kev.autorl.journal.training import ReadSources, Training, read_code, training_in
 from kev.autorl.run_log import RunLine, parse_run_log
 from kev.autorl.scores import Scores, read_scores
 from kev.autorl.trajectory import baseline_of
@@ -35,6 +35,8 @@ class Facts:
     """Unix seconds."""
     notes: list[str] = field(default_factory=list)
     _trainings: dict[str, Training] = field(default_factory=dict)
+    _sources: ReadSources | None = None
+    _changed: list[str | None] = field(default_factory=list)
 
     @property
     def baseline(self) -> float | None:
@@ -56,30 +58,37 @@ class Facts:
 
     def training(self, file: str = "") -> Training:
         """What the source trains with, or its file called `file`."""
+        if self.code is None:
+            return Training()
+        if self._sources is None:
+            self._sources = read_code(self.code)
         if file not in self._trainings:
-            self._trainings[file] = Training() if self.code is None else read_training(self.code, file)
+            self._trainings[file] = training_in(self._sources, file)
         return self._trainings[file]
 
     def code_changed_at(self) -> str | None:
         """Local `YYYY-MM-DD HH:MM` of the newest source; None without any."""
-        if self.code is None:
-            return None
-        times = [path.lstat().st_mtime for path in self.code.rglob("*.py") if path.is_file()]
-        return f"{datetime.fromtimestamp(max(times)).astimezone():%Y-%m-%d %H:%M}" if times else None
+        if not self._changed:
+            paths = [] if self.code is None else self.code.rglob("*.py")
+            times = [path.lstat().st_mtime for path in paths if path.is_file()]
+            newest = datetime.fromtimestamp(max(times)).astimezone() if times else None
+            self._changed.append(None if newest is None else f"{newest:%Y-%m-%d %H:%M}")
+        return self._changed[0]
 
     def failure(
         self, entries: Sequence[ScoreEntry], exit_code: int | None, *, after_line: int = 0
     ) -> tuple[Failure | None, int]:
         """Why a round with these submissions failed, by the agent's log behind a line; and the last line of the log."""
-        last = after_line
-        signs = read_signs((), "agent.log")
+        signs, behind = read_signs((), "agent.log"), _Behind(after_line)
         if self.agent_log is not None and self.agent_log.is_file() and not self.agent_log.is_symlink():
             with self.agent_log.open("rb") as stream:
-                behind = _Behind(after_line)
                 signs = read_signs(behind.lines(log_lines(stream)), self.agent_log.name)
-            last = behind.last
         lines = [(line.number, line.message) for line in self.run_log or ()]
-        return classify(signs, exit_code=exit_code, submissions=entries, run_log=lines), last
+        heard = Evidence("agent.log", behind.last, behind.text) if behind.text else None
+        ended = self.exit_line
+        if ended is not None and ended[1] == exit_code:
+            heard = Evidence("run.log", ended[0].number, ended[0].message)
+        return classify(signs, exit_code=exit_code, submissions=entries, run_log=lines, last=heard), behind.last
 
 
 def read_facts(workspace: Workspace, clock: Clock) -> Facts:
@@ -108,9 +117,12 @@ class _Behind:
     def __init__(self, line: int) -> None:
         self._line = line
         self.last = line
+        self.text = ""
+        """The last that was not blank."""
 
     def lines(self, found: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         for number, text in found:
             if number > self._line:
                 self.last = number
+                self.text = text if text.strip() else self.text
                 yield number, text

@@ -137,9 +137,11 @@ def classify(
     exit_code: int | None,
     submissions: Sequence[ScoreEntry],
     run_log: Sequence[tuple[int, str]] = (),
-    killed: Evidence | None = None,
+    last: Evidence | None = None,
 ) -> Failure | None:
     """The failure of a round, by the first rule that holds; None where nothing shows one.
+
+    `last` is what was last heard of it, which has to do as evidence where no rule says why it ended badly.
 
     traceback       it ended in one, and no training went on after it, nor did the process end well
     not_finite      loss or gradient norm is no number up to the last record
@@ -147,6 +149,7 @@ def classify(
     base_copied     whatever was submitted has the weights of the base
     nothing_sent    the time was up, and nothing had been submitted
     grading_failed  everything that was submitted failed to be graded
+    not_scored      nothing that was submitted has a score that is a finite number
     exit_code       the process ended badly, and no rule above says why
     """
     if signs.traceback and signs.ended_by_traceback and exit_code != 0:
@@ -165,8 +168,11 @@ def classify(
     if submissions and all(each.error is not None for each in submissions):
         said = f"submission {submissions[-1].submission_id}: {submissions[-1].error}"
         return Failure("code_error_runtime", "grading_failed", Evidence("scores.json", None, said))
+    if submissions and not any(each.is_valid for each in submissions):
+        said = f"submission {submissions[-1].submission_id} has no score that is a finite number"
+        return Failure("unknown", "not_scored", Evidence("scores.json", None, said))
     if exit_code:
-        return Failure("unknown", "exit_code", killed or Evidence("run.log", None, f"exit code {exit_code}"))
+        return Failure("unknown", "exit_code", last or Evidence("process", None, f"exit code {exit_code}"))
     return None
 
 

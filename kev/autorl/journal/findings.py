@@ -12,6 +12,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "title": ("the first line is not the title", "首行不是标题"),
     "heading": ("a heading that cannot be read as a round's", "标题无法解析"),
     "sequence": ("the round is out of sequence", "迭代号不连续"),
+    "too_many": ("more rounds than are compared", "轮次过多，仅比较前面的部分"),
     "type": ("no type of training that the format knows", "训练类型不在枚举中"),
     "type_source": ("the source says another type of training", "训练类型与源码不符"),
     "setting": ("the source says another value", "关键配置与源码不符"),

@@ -1,6 +1,7 @@
 """`reports/summary.jsonl`: the figures of each round, a line each, and no prose."""
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal
 
 from pydantic import ConfigDict, ValidationError
@@ -12,6 +13,7 @@ from kev.records.base import StrictRecord, reason_of
 KEYS = (
     "iteration", "timestamp", "duration_s", "status", "exit_code", "score", "improvement", "train_type", "failure_type",
 )  # fmt: skip
+MOST_LINES = 2000
 
 
 class RoundLine(StrictRecord):
@@ -45,8 +47,8 @@ class ReadLine:
 
 
 def read_lines(data: bytes) -> list[ReadLine]:
-    """Every line that is not blank."""
-    return [_read(line) for line in files.parse_json_lines(data)]
+    """Every line that is not blank, up to MOST_LINES of them."""
+    return [_read(line) for line in islice(files.parse_json_lines(data), MOST_LINES)]
 
 
 def _read(line: files.Line) -> ReadLine:

@@ -15,6 +15,7 @@ from kev.errors import DamagedFile, NotFound
 from kev.records.base import Record, parse_record
 
 NAME = ".journal.jsonl"
+MOST_BYTES = 16 * 1024 * 1024
 
 
 class Seal(Record):
@@ -38,7 +39,7 @@ def read_seals(reports: Path) -> list[Seal]:
     """What was recorded, in order; lines that cannot be believed are passed over, as one that a kill cut short is."""
     path = reports / NAME
     try:
-        data = files.read_bytes(path)
+        data = files.read_bytes(path, limit=MOST_BYTES)
     except (NotFound, DamagedFile):
         return []
     found = []

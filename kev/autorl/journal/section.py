@@ -5,9 +5,12 @@ stands in a fenced block is code, never a field.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
+from itertools import islice
 
 from kev.text import visible
 
@@ -18,8 +21,9 @@ LABELS = (STATUS, SCORE, TYPE, SETTINGS, WHAT, WHY, PROGRESS, CODE, SNIPPET)
 SUCCESS, FAILURE = "✅ 成功", "❌ 失败"
 _PATTERNS = {SNIPPET: r"代码片段\s*[（(]?\s*上下文\s*[）)]?", PROGRESS: r"问题\s*[/／]\s*进步"}
 _HEADER = re.compile(
-    r"#{1,6}[ \t]*Iteration[ \t]*(?P<number>\d{1,9})[ \t]*[(（]\s*(?P<time>[^,，、()（）\n]*?)\s*[,，、]\s*"
-    r"耗时\s*[:：]?\s*(?P<duration>[^()（）\n]*?)\s*(?:s|秒)?\s*[)）]"
+    # Every repetition is bounded: agents write this text, and whoever looks must not wait for it.
+    r"#{1,6}[ \t]{0,9}Iteration[ \t]{0,9}(?P<number>\d{1,9})[ \t]{0,9}[(（](?P<time>[^,，、()（）\n]{0,99})"
+    r"[,，、]\s{0,9}耗时\s{0,9}[:：]?(?P<duration>[^()（）\n]{0,99}?)(?:s|秒)?\s{0,9}[)）]"
 )
 _LOOSE_HEADER = re.compile(r"^#{1,6}[ \t]*Iteration\b[^\n]*", re.M)
 _NAMES = "|".join(_PATTERNS.get(label, re.escape(label)) for label in LABELS)
@@ -29,7 +33,9 @@ _LABEL = re.compile(
     rf"|^[-*•+][ \t]+(?P<plain>{_NAMES})[ \t]*[:：]",
     re.M,
 )
-_FENCE = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*$", re.M | re.S)
+LONGEST_LINE = 400
+"""Characters of a status or score line that are read."""
+MOST_ROUNDS = 1000
 _NUMBER = r"([+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _SCORE_LINE = re.compile(
     rf"^\s*(?P<score>{_NUMBER}|[^|｜]*?)\s*[|｜]\s*Improvement\s*[:：]\s*(?P<improvement>[^|｜]*?)\s*[|｜]\s*"
@@ -58,7 +64,7 @@ class ScoreFacts:
     best_iteration: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Section:
     """One round as it is written. `fields` has the first of each label, in the order in which they come."""
 
@@ -89,12 +95,12 @@ class Section:
 
     @property
     def exit_code(self) -> int | None:
-        return exit_code_in(self.text(STATUS))
+        return exit_code_in(self.text(STATUS)[:LONGEST_LINE])
 
-    @property
+    @cached_property
     def score_facts(self) -> ScoreFacts | None:
         """None where the line does not have its three parts."""
-        found = _SCORE_LINE.match(self.text(SCORE))
+        found = _SCORE_LINE.match(self.text(SCORE)[:LONGEST_LINE])
         if found is None:
             return None
         best = found["iteration"]
@@ -102,10 +108,10 @@ class Section:
             number(found["score"]), number(found["improvement"]), number(found["best"]), int(best) if best else None
         )
 
-    @property
+    @cached_property
     def score_texts(self) -> tuple[str, str, str]:
         """The three parts as they are written; empty where the line does not have them."""
-        found = _SCORE_LINE.match(self.text(SCORE))
+        found = _SCORE_LINE.match(self.text(SCORE)[:LONGEST_LINE])
         return ("", "", "") if found is None else (found["score"].strip(), found["improvement"], found["best"])
 
     @property
@@ -162,16 +168,17 @@ def number(text: str) -> Stated | None:
 
 def read_journal(text: str) -> Journal:
     """The sections in `text`, which has its own line ends."""
-    masked = _FENCE.sub(lambda found: re.sub(r"[^\n]", "·", found.group()), text)
-    headers = list(_HEADER.finditer(masked))
+    masked = _without_code(text)
+    lines = _Lines(text)
+    headers = list(islice(_HEADER.finditer(masked), MOST_ROUNDS))
     sections = []
     for at, header in enumerate(headers):
         end = headers[at + 1].start() if at + 1 < len(headers) else len(text)
-        sections.append(_section(text, masked, header, end))
+        sections.append(_section(text, masked, lines, header, end))
     starts = {header.start() for header in headers}
     loose = [
-        (_line(text, found.start()), found.group())
-        for found in _LOOSE_HEADER.finditer(masked)
+        (lines.number(found.start()), found.group())
+        for found in islice(_LOOSE_HEADER.finditer(masked), 2 * MOST_ROUNDS)
         if found.start() not in starts
     ]
     return Journal(sections, text.removeprefix("\ufeff").lstrip().startswith(TITLE), loose)
@@ -208,7 +215,7 @@ def block(head: str, lines: Sequence[str]) -> str:
     return f"{head}\n```python\n{body}\n```"
 
 
-def _section(text: str, masked: str, header: re.Match[str], end: int) -> Section:
+def _section(text: str, masked: str, lines: "_Lines", header: re.Match[str], end: int) -> Section:
     found = list(_LABEL.finditer(masked, header.end(), end))
     fields: dict[str, Field] = {}
     repeated = []
@@ -221,10 +228,10 @@ def _section(text: str, masked: str, header: re.Match[str], end: int) -> Section
             repeated.append(name)
             loose.append(said)
             continue
-        fields[name] = Field(said, _line(text, label.start()), _begins_line(text, label.start()))
+        fields[name] = Field(said, lines.number(label.start()), lines.is_begun_by(label.start()))
     return Section(
-        int(header["number"]), header["time"], number(header["duration"]), _line(text, header.start()),
-        _begins_line(text, header.start()), header.start(), fields, tuple(repeated),
+        int(header["number"]), header["time"].strip(), number(header["duration"]), lines.number(header.start()),
+        lines.is_begun_by(header.start()), header.start(), fields, tuple(repeated),
         tuple(each.strip() for each in loose if each.strip()),
     )  # fmt: skip
 
@@ -234,9 +241,32 @@ def _name(found: re.Match[str]) -> str:
     return next(label for label in LABELS if re.fullmatch(_PATTERNS.get(label, re.escape(label)), written))
 
 
-def _line(text: str, offset: int) -> int:
-    return text.count("\n", 0, offset) + 1
+def _without_code(text: str) -> str:
+    """`text` with every character of a closed block of code as a dot, its line ends left."""
+    lines = text.split("\n")
+    opened: int | None = None
+    for at, line in enumerate(lines):
+        mark = line.strip(" \t")
+        if opened is None and mark.startswith("```"):
+            opened = at
+        elif opened is not None and mark == "```":
+            lines[opened : at + 1] = ["·" * len(each) for each in lines[opened : at + 1]]
+            opened = None
+    return "\n".join(lines)
 
 
-def _begins_line(text: str, offset: int) -> bool:
-    return not text[text.rfind("\n", 0, offset) + 1 : offset].strip("\ufeff \t")
+class _Lines:
+    """Where the lines of a text begin."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
+
+    def number(self, offset: int) -> int:
+        """The line that a character is on, from 1."""
+        return bisect_right(self._starts, offset)
+
+    def is_begun_by(self, offset: int) -> bool:
+        """Whether only blanks stand before a character on its line."""
+        start = self._starts[self.number(offset) - 1]
+        return not self._text[start:offset].strip("\ufeff \t")

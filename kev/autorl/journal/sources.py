@@ -14,6 +14,7 @@ from kev.errors import DamagedFile
 
 MOST_FILES = 200
 MOST_BYTES = 1024 * 1024
+MOST_IN_ALL = 8 * 1024 * 1024
 Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef)
@@ -64,10 +65,14 @@ class Source:
 
 def read_sources(directory: Path) -> tuple[list[Source], list[str]]:
     """The Python files under `directory` that can be read, and a line for each that cannot. Links are not followed."""
-    sources, findings = [], []
+    sources, findings, left = [], [], MOST_IN_ALL
     for path in _python_files(directory):
         try:
             text = files.read_bytes(path, limit=MOST_BYTES)
+            left -= len(text)
+            if left < 0:
+                findings.append(f"{path.relative_to(directory)}: more source than is read")
+                break
             tree = ast.parse(text)
         except (DamagedFile, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             findings.append(f"{path.relative_to(directory)}: cannot be read as Python ({type(error).__name__})")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kev import files
 from kev.autorl.journal.check_form import decode
-from kev.autorl.journal.checking import Written, check_journal
+from kev.autorl.journal.checking import check_journal
 from kev.autorl.journal.compose import Composed, Order, compose_round
 from kev.autorl.journal.correcting import correct_journal
 from kev.autorl.journal.facts import Facts, read_facts
@@ -20,6 +20,7 @@ from kev.autorl.journal.findings import LINES, SUMMARY, Finding, Language
 from kev.autorl.journal.lines import read_lines
 from kev.autorl.journal.seals import NAME, Seal, read_seals
 from kev.autorl.journal.section import LABELS, TITLE, Section, read_journal
+from kev.autorl.journal.written import Written, read_or_none, read_written
 from kev.autorl.metrics import check_reports
 from kev.autorl.workspace import Workspace
 from kev.clock import Clock
@@ -88,11 +89,6 @@ def check_links(reports: Path) -> None:
             raise Refused(f"{path}: a link; the journal is written into the workspace only")
 
 
-def read_written(reports: Path) -> Written:
-    """The files of the journal under `reports`. Raises DamagedFile for one that is no regular file."""
-    return Written(_read(reports / SUMMARY), _read(reports / LINES), read_seals(reports))
-
-
 def append_round(workspace: Workspace, order: Order, clock: Clock, *, language: Language = "en") -> Appended:
     """Append the round that `order` tells of, once, and check it before and after.
 
@@ -132,7 +128,7 @@ def _finish(workspace: Workspace) -> int | None:
     last = seals[-1]
     section, line = _section_bytes(last), last.line.encode()
     summary = _complete(workspace.summary, section, last.summary_size)
-    if section.strip() not in (_read(workspace.summary) or b""):
+    if section.strip() not in (read_or_none(workspace.summary) or b""):
         return None  # changed by somebody since: that is for `check` to say
     lines = _complete(workspace.summary_lines, line, last.lines_size)
     return last.iteration if summary or lines else None
@@ -144,7 +140,7 @@ def _section_bytes(seal: Seal) -> bytes:
 
 def _complete(path: Path, data: bytes, size: int) -> bool:
     """Finish `data` in a file that had `size` bytes, if all that came since is a beginning of it."""
-    found = _read(path) or b""
+    found = read_or_none(path) or b""
     lead = b"\n" if size and found[size - 1 : size] != b"\n" else b""
     begun = len(found) - size
     if not 0 <= begun < len(lead + data) or not (lead + data).startswith(found[size:]):
@@ -234,10 +230,3 @@ def _check(written: Written, seal: Seal, facts: Facts) -> list[Finding]:
 
 def _joined(before: bytes, data: bytes) -> bytes:
     return before + (b"" if before.endswith(b"\n") or not before else b"\n") + data
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return files.read_bytes(path)
-    except NotFound:
-        return None

@@ -73,3 +73,7 @@ def test_copies_timeouts_and_failed_gradings_have_their_own_types() -> None:
         assert found is not None and found.type == kind
     found = classify(Signs(), exit_code=3, submissions=[copy, ScoreEntry(submission_id=3, score=50.0)])
     assert found is not None and (found.type, found.rule) == ("unknown", "exit_code")
+    odd = ScoreEntry(submission_id=4, not_finite=True)
+    found = classify(Signs(), exit_code=0, submissions=[odd])
+    assert found is not None and (found.type, found.rule) == ("unknown", "not_scored")
+    assert classify(Signs(), exit_code=0, submissions=[odd, ScoreEntry(submission_id=5, score=1.0)]) is None

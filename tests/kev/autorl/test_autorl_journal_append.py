@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -139,6 +141,40 @@ def test_a_failure_says_its_type_and_what_shows_it_and_a_second_one_that_nothing
     assert "(agent.log:4: ImportError: no trl)" in first.text("问题/进步")
     assert "(agent.log:8: ImportError: no trl)" in second.text("问题/进步") and "无新增" in second.text("问题/进步")
     assert run.findings() == []
+
+
+def test_a_round_without_a_finite_score_and_one_that_ended_badly_say_where_that_shows(tmp_path: Path) -> None:
+    run = MadeUpRun(tmp_path / "run")
+    run.append(submission=run.submit(31.25))
+    run.submit(float("nan"))
+    run.append()
+    run.workspace.agent_log.write_text("killed by the keeper\n\n")
+    run.append(exit_code=137)
+    run.append(exit_code=3)
+    said = [section.text("问题/进步") for section in read_journal(run.summary).sections[1:]]
+    assert "(scores.json: submission 2 has no score that is a finite number)" in said[0]
+    assert "(agent.log:1: killed by the keeper)" in said[1] and "(process: exit code 3)" in said[2]
+    assert [(line["status"], line["score"]) for line in run.lines[1:]] == [("failure", None)] * 3
+    assert run.findings() == []
+
+
+def test_rounds_on_both_sides_of_the_hour_that_a_clock_repeats_are_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    run = MadeUpRun(tmp_path / "run")
+    run.clock.wall = datetime(2027, 10, 31, 0, 58, tzinfo=UTC)  # 02:58, and two minutes later 02:00 again
+    run.began = int(run.clock.wall.timestamp())
+    run.note(timeout_s=9000)
+    for score in (31.25, 28.125, 96.875):
+        run.append(submission=run.submit(score))
+        run.clock.pass_time(60)
+    monkeypatch.undo()
+    time.tzset()
+    sections = read_journal(run.summary).sections
+    assert [each.time[-5:] for each in sections] == ["02:59", "02:01", "02:03"]
+    assert [each.duration for each in sections] == [61, 183, 304] and run.findings() == []
 
 
 def test_a_copy_of_the_base_is_a_failure_of_its_own_type(tmp_path: Path) -> None:

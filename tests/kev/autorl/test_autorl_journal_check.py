@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -277,3 +278,23 @@ def test_other_line_ends_and_encodings_are_one_finding_and_everything_else_is_re
     lines = (json.dumps(LINE) + "\n").encode()
     found = check_journal(Written(data, lines), read_facts(run.workspace, run.clock))
     assert {each.code for each in found} == {"encoding"}
+
+
+HOSTILE = {
+    "openers": "```x\n" * 200_000,
+    "headings": "## Iteration 1 (2027-02-03 04:06, 耗时 1s)\n" * 20_000,
+    "spaces": "## Iteration 1 (" + " " * 1_000_000 + "\n- **Score**: " + " " * 1_000_000,
+    "score": "## Iteration 1 (2027-02-03 04:06, 耗时 1s)\n- **Score**: " + "1 " * 500_000,
+    "words": "## Iteration 1 (2027-02-03 04:06, 耗时 1s)\n- **问题/进步**: " + "a" * 1_000_000,
+    "paths": "## Iteration 1 (2027-02-03 04:06, 耗时 1s)\n- **代码片段（上下文）**: " + "a/" * 500_000,
+    "stars": "** " * 500_000 + "- * + " * 200_000,
+    "labels": "## Iteration 1 (2027-02-03 04:06, 耗时 1s)\n" + "- **Score**: 1\n" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_journal_of_a_megabyte_keeps_whoever_looks_waiting(run: MadeUpRun, name: str) -> None:
+    facts = read_facts(run.workspace, run.clock)
+    began = process_time()
+    assert check_journal(Written(HOSTILE[name].encode(), b"{}\n" * 3000), facts)
+    assert process_time() - began < 20

@@ -87,6 +87,7 @@ def test_an_agent_that_ends_early_ends_its_run_with_a_verdict_and_a_row(tmp_path
     workspace = workspace_of(tmp_path)
     assert '"score": 60' in workspace.agent_log.read_text()
     assert "INFO the agent ended with exit_code=0" in lines_of(workspace)
+    assert "INFO journal: none" in lines_of(workspace)
     assert json.loads(workspace.run_meta.read_text())["end_time"] is not None
     assert json.loads(workspace.metrics.read_text())["score_trajectory"] == [pytest.approx(60)]
 

@@ -70,6 +70,7 @@ def test_a_bad_line_is_named_by_its_number_and_column(tmp_path: Path) -> None:
         (files.UTF8_BOM, "empty"),
         (b"\0" * 4096, "NUL bytes"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0f\nsize 9\n", "Git LFS pointer"),
+        (b"\0" * 64 + b'{"a": 1}', "begins with NUL bytes"),
         ('{"a": 1}'.encode("utf-16"), "UTF-16"),
         ('{"a": 1}'.encode("utf-16-le"), "UTF-16"),
         ('{"a": 1}'.encode("utf-32-be"), "UTF-32"),
