@@ -29,9 +29,10 @@ class Place:
 def places_of(text: str, seals: Mapping[int, Seal], lines: Sequence[ReadLine]) -> tuple[list[Place], list[str]]:
     """Every round in order, and what had to be changed for it."""
     changes: list[str] = []
-    known = {each.round.iteration: each.round for each in reversed(lines) if each.round is not None}
-    sections = _renumbered(_distinct(read_journal(text).sections, changes), seals, known, changes)
+    rounds = {each.round.iteration: each.round for each in reversed(lines) if each.round is not None}
+    sections = _renumbered(_distinct(read_journal(text).sections, changes), seals, rounds, changes)
     written = [each.iteration for each in sections]
+    known = _of_sections(sections, rounds)
     absent = (seals.keys() | known.keys()) - set(written)
     absent = {number for number in absent if 0 < number <= max([*written, *seals, len(written)]) + MOST_PUT_IN}
     if written != sorted(written):
@@ -74,7 +75,7 @@ def _renumbered(
     """The sections, with the number of the round that one certainly is where its own was changed."""
     found = list(sections)
     for number in sorted((seals.keys() | lines.keys()) - {each.iteration for each in sections}):
-        at = next((at for at, each in enumerate(found) if _is_round(each, number, seals, lines)), None)
+        at = next((at for at, each in enumerate(found) if _is_round(each, at + 1, number, seals, lines)), None)
         if at is not None:
             section = found[at]
             where = f"{SUMMARY}:{section.line}: Iteration {section.iteration}"
@@ -83,19 +84,33 @@ def _renumbered(
     return found
 
 
-def _is_round(section: Section, number: int, seals: Mapping[int, Seal], lines: Mapping[int, RoundLine]) -> bool:
+def _is_round(
+    section: Section, due: int, number: int, seals: Mapping[int, Seal], lines: Mapping[int, RoundLine]
+) -> bool:
     """Whether a section is the round of another number than its own."""
     own = _alike(section, seals[section.iteration]) if section.iteration in seals else -1
     like = _alike(section, seals[number]) if number in seals else 0
     if like >= MOST_ALIKE and like > own:
         return True
-    return number in lines and section.iteration not in lines and _is_of(section, lines[number])
+    # Where the section's own number is out of place only, for the line's may be the wrong one.
+    return section.iteration != due == number and number in lines and _is_of(section, lines[number])
 
 
 def _alike(section: Section, seal: Seal) -> int:
     """Fields of a section that are those of a sealed one."""
     sealed = read_journal(seal.section).sections
     return sum(section.text(label) == sealed[0].text(label) for label in LABELS) if sealed else 0
+
+
+def _of_sections(sections: Sequence[Section], lines: Mapping[int, RoundLine]) -> dict[int, RoundLine]:
+    """The lines by the rounds that they belong to, whatever number they say."""
+    found = {number: line for number, line in lines.items() if any(each.iteration == number for each in sections)}
+    for number, line in lines.items():
+        if number in found:
+            continue
+        owner = next((each for each in sections if each.iteration not in found and _is_of(each, line)), None)
+        found[number if owner is None else owner.iteration] = line
+    return found
 
 
 def _is_of(section: Section, line: RoundLine) -> bool:
