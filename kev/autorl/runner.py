@@ -23,6 +23,7 @@ from kev.autorl.agent_process import GRACE, AgentProcess, environment
 from kev.autorl.evaluators.problems import write_training_data
 from kev.autorl.grader import Grader
 from kev.autorl.grading_settings import GradingSettings, add_arguments, settings_of
+from kev.autorl.journal.checking import in_words as journal_in_words
 from kev.autorl.metrics import compute_metrics, write_metrics
 from kev.autorl.metrics_command import read_run
 from kev.autorl.outcome import Ending, Outcome, in_words, outcome_of
@@ -79,6 +80,9 @@ def run_agent(order: Order, *, clock: Clock | None = None, say: Say = lambda _: 
         write_metrics(workspace, compute_metrics(*read_run(workspace)))
     except (KevError, OSError) as error:
         log.warning(f"no metrics: {error}")  # the agent may have made of the folder what it likes
+    kept = f"journal: {journal_in_words(workspace, clock)}"
+    log.info(kept)
+    say(kept)
     log.info(ending.why or f"the run is over: {in_words(found).splitlines()[-1].strip()}")
     return found
 
