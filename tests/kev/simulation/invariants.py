@@ -112,6 +112,13 @@ class Invariants:
             _hold(age <= MAX_READING_AGE + CLOCKS_S, f"{unit.id}: started on a reading that is {age:.0f} s old")
             _hold(self.mode == "running" or (self.mode == "soft" and len(counted) > 1),
                   f"{unit.id}: started under a {self.mode} pause")  # fmt: skip
+        for attempt in unit.attempts:
+            call = self.compute.calls.get(attempt.call or "")
+            nonce = None if call is None else call.payload.get("nonce")
+            _hold(
+                nonce in (None, attempt.nonce),
+                f"{unit.id}: {attempt.call} is on record for another attempt than its own",
+            )
         if unit.settled and unit.id not in self._settled:
             self._settled.add(unit.id)
             _hold(unit.id not in active, f"{unit.id}: is called {unit.outcome} and runs")

@@ -3,10 +3,13 @@
 The table of them is in docs/engine.md.
 """
 
+import ast
 import asyncio
+import re
 import sys
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_compute import Plan
@@ -14,7 +17,7 @@ from lab import Lab, order
 from memory_disk import Killed
 from round_lab import RoundLab
 
-from kev import files
+from kev import budget, files
 from kev.compute.errors import Unavailable
 from kev.compute.protocol import Phase
 from kev.errors import Refused
@@ -28,6 +31,7 @@ from kev.rounds.watching.detach import detach
 from kev.rounds.watching.loop import watch, watcher_lock
 from kev.session import read_session
 
+REPOSITORY = Path(__file__).parents[3]
 FULL, DELTA = "trial/r201-full/trial-0", "trial/r201-delta/trial-0"
 
 
@@ -50,6 +54,17 @@ async def test_one_item_dispatched_several_times_because_its_status_was_read_too
     results = await asyncio.gather(*(gate.start("trial/r41/trial-0") for gate in gates), return_exceptions=True)
     assert sum(isinstance(result, AlreadyStarted) for result in results) == 4
     assert len(lab.compute.calls) == 1
+
+
+def test_there_is_one_table_of_prices() -> None:
+    """sourcelibrary-v2#4599: two tables of prices were three to five times apart."""
+    prices = set(budget.GPU_HOURLY.values()) | {budget.CPU_HOURLY}
+    found = set()
+    for path in (path for package in ("kev", "kevtui") for path in (REPOSITORY / package).rglob("*.py")):
+        literals = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
+        if prices & {Decimal(str(value)) for value in literals if re.fullmatch(r"\d+\.\d+", str(value))}:
+            found.add(path.relative_to(REPOSITORY).as_posix())
+    assert found == {"kev/budget.py"}
 
 
 async def test_a_timer_of_failures_that_was_not_reset_recovers_a_healthy_job(round_lab: RoundLab) -> None:
@@ -97,6 +112,30 @@ async def test_a_crash_between_creating_and_committing_buys_no_second_machine(ro
     await watch(round_lab.engine(), round_lab.loaded, lambda _: True, passes=5)
     assert round_lab.compute.spawned.count(f"{FULL}#1") == 1
     assert round_lab.engine().ledger.read().by_id[FULL].counted[0].call == "fc-0001"
+
+
+async def test_a_watcher_that_is_restarted_while_it_starts_something_fails_nothing(round_lab: RoundLab) -> None:
+    """skypilot#7707: a controller that came back in the middle of a submission called the job failed."""
+
+    async def die(name: str) -> str:
+        if name == "spawned" and round_lab.compute.spawned[-1] == f"{FULL}#2":
+            raise Killed
+        return "ok"
+
+    def plan(function: str, payload: dict[str, Any]) -> Plan:
+        payload["ends_lease"] = True
+        return Plan(seconds=99_000 if payload.get("attempt") == 1 else 1800)
+
+    round_lab.compute.plan = plan
+    await launch(round_lab.engine(), round_lab.loaded, stagger_s=0)
+    round_lab.compute.point = die
+    with pytest.raises(Killed):
+        await watch(round_lab.engine(), round_lab.loaded, lambda _: True)
+    round_lab.compute.point = None
+    assert state_of(round_lab.engine().ledger.read().by_id[FULL]) == "pending"
+    await watch(round_lab.engine(), round_lab.loaded, lambda _: True)
+    assert round_lab.compute.spawned.count(f"{FULL}#2") == 1
+    assert round_lab.engine().ledger.read().by_id[FULL].outcome == "done"
 
 
 async def test_what_was_told_to_stop_and_did_not_keeps_counting(round_lab: RoundLab) -> None:
@@ -249,3 +288,14 @@ def test_a_watcher_that_cannot_start_says_why_and_leaves_nothing_running(
     with pytest.raises(Refused, match="no session"):
         detach([str(round_lab.spec_path)], log)
     assert log.read_text().count("held by process") == 1  # logs are added to, never cut
+
+
+def test_every_incident_in_the_documentation_has_the_test_that_is_named_for_it() -> None:
+    table = (REPOSITORY / "docs" / "engine.md").read_text().partition("| incident | test |")[2].partition("\n\n")[0]
+    rows = [line for line in table.splitlines() if "`test_" in line]
+    assert len(rows) == len(table.strip().splitlines()) - 1  # all but the rule below the heading
+    for row in rows:
+        named = re.findall(r"`(\w+\.py)`", row)
+        text = Path(__file__).with_name(named[0] if named else "test_incidents.py").read_text()
+        tests = re.findall(r"`(test_\w+)`", row)
+        assert tests and all(re.search(rf"def {test}\(", text) for test in tests), row
