@@ -84,6 +84,9 @@ class Ledger:
         try:
             data = files.read_bytes(self.path)
         except NotFound:
+            if self.path.is_symlink():
+                raise DamagedFile(self.path, "a link to nothing: what it leads to may be on a disk that is not "
+                                  "mounted; until it is back nothing is spent") from None  # fmt: skip
             self._forget()
             return self._units
         if not data.strip(b"\0 \r\n\t"):

@@ -94,6 +94,14 @@ def test_an_empty_ledger_is_damage_and_is_never_written_over(tmp_path: Path) -> 
     assert (tmp_path / "ledger.jsonl").read_bytes() == b""
 
 
+def test_a_ledger_on_a_disk_that_is_not_there_is_no_new_one(tmp_path: Path) -> None:
+    place = tmp_path / "runs"
+    place.mkdir()
+    (place / "ledger.jsonl").symlink_to(tmp_path / "not mounted" / "ledger.jsonl")
+    with pytest.raises(DamagedFile, match="a link to nothing"):
+        Ledger(place).read()
+
+
 def test_nothing_but_nul_bytes_is_damage(tmp_path: Path) -> None:
     (tmp_path / "ledger.jsonl").write_bytes(b"\0" * 4096)
     with pytest.raises(DamagedFile, match="empty"):
