@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from kev import files
@@ -20,6 +21,7 @@ from kevtui.app import KevApp, Options
 from kevtui.observe.observer import Observer
 from kevtui.observe.snapshot import Snapshot
 from kevtui.observe.target import resolve
+from kevtui.replay.look_back import open_past
 from kevtui.sample.story import Story
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
@@ -81,6 +83,7 @@ PICTURES = (
     Picture("phone", PHONE, at_s=MIDDLE_S),
     Picture("readout", keys=("o",)),
     Picture("log", keys=("l",), at_s=MIDDLE_S),
+    Picture("look-back", keys=("backspace", "left", "left", "left", "left"), at_s=MIDDLE_S),
     Picture("light", theme="light", at_s=MIDDLE_S),
     Picture("deuteranopia", theme="deuteranopia", at_s=MIDDLE_S),
 )
@@ -94,7 +97,7 @@ def main(names: list[str]) -> int:
             snapshot = play(root, until_s=at_s or float("inf"))
             for picture in wanted:
                 if picture.at_s == at_s:
-                    asyncio.run(draw(picture, snapshot))
+                    asyncio.run(draw(picture, snapshot, root))
                     print(IMAGES / f"{picture.name}.svg")
         finally:
             files.remove_tree(root)
@@ -129,13 +132,14 @@ def _stamp(root: Path, known: dict[Path, int], now: datetime) -> None:
             known[path] = path.stat().st_mtime_ns
 
 
-async def draw(picture: Picture, snapshot: Snapshot) -> None:
+async def draw(picture: Picture, snapshot: Snapshot, root: Path) -> None:
     open_source: Callable[[], Still] = lambda: Still(snapshot)  # noqa: E731
-    app = KevApp(open_source, title=snapshot.title, options=Options(theme=picture.theme))
+    past = partial(open_past, resolve("r7", root=root, cwd=root), root / "volumes" / "kev-leases")
+    app = KevApp(open_source, title=snapshot.title, options=Options(theme=picture.theme, open_past=past))
     async with app.run_test(size=picture.size) as pilot:
         for _ in range(200):
             await pilot.pause(0.02)
-            if app.get_default_screen().snapshot is not None:
+            if getattr(app.screen, "snapshot", None) is not None:
                 break
         await pilot.pause()
         for key in picture.keys:
