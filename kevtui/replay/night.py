@@ -1,5 +1,6 @@
 """Everything that is replayed, read once: the files of a target with their times."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from kevtui.replay.kinds import LEASES, LINES, LOGS, RUNS, SPECS, WITHOUT_CONTEN
 
 LOG_BYTES = 128 * 1024
 """Of a log without times only its end is shown, whole, once it is complete."""
+
+_LINE_END = re.compile(rb"[\r\n]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +99,19 @@ def _content(path: Path, kind: Kind) -> bytes | None:
         return None
     try:
         if kind in LOGS:
-            return files.read_end(path, LOG_BYTES)
+            return _end_of(path, LOG_BYTES)
         if kind in LINES:
-            data = files.read_end(path, MAX_SMALL_BYTES)
-            return data.partition(b"\n")[2] if len(data) == MAX_SMALL_BYTES else data
+            return _end_of(path, MAX_SMALL_BYTES)
         return files.read_bytes(path, limit=MAX_SMALL_BYTES)
     except KevError:
         # It may have gone meanwhile; an empty record is shown as damage, which it is to us.
         return b""
+
+
+def _end_of(path: Path, limit: int) -> bytes:
+    """The last lines of a file. What is left of one that is cut is not kept: half a token looks like none."""
+    data = files.read_end(path, limit)
+    if len(data) < limit:
+        return data
+    end = _LINE_END.search(data)
+    return data[end.end() :] if end else b""

@@ -15,7 +15,7 @@ from kevtui.record.packing import pack
 from kevtui.record.redaction import Identity
 from kevtui.replay.choice import own
 from kevtui.replay.history import History
-from kevtui.replay.night import Night, load_night
+from kevtui.replay.night import LOG_BYTES, Night, load_night
 from kevtui.replay.past import moment
 
 NOBODY = Identity()
@@ -126,6 +126,19 @@ def test_a_session_whose_runs_lie_on_another_disk_is_recorded(tmp_path: Path) ->
     night = load_night(resolve("n1", root=root, cwd=root), root / "leases", only_inside=True)
     assert night.links_out == ()
     assert {file.path for file in pack(night, NOBODY).manifest.files} >= {"runs/n1-state.json", "runs/r5-a.spawn.json"}
+
+
+def test_half_a_token_where_a_long_log_is_cut_is_not_in_it(tmp_path: Path) -> None:
+    make_night(tmp_path)
+    token = "hf_" + "q7" * 20
+    after = ("step 10/50 loss 1.0\n" * LOG_BYTES)[: LOG_BYTES - 20]
+    # The last LOG_BYTES begin within the token.
+    put(tmp_path / "runs" / "r5-a" / "00-trial-0" / "train.log", 60, f"login with {token}\n{after}")
+    night = own(load_night(resolve("n1", root=tmp_path, cwd=tmp_path), tmp_path / "leases", only_inside=True))
+    (log,) = [held.data for held in night.files if held.path.endswith("train.log")]
+    assert log is not None
+    assert b"q7" not in log
+    assert log.startswith(b"step 10/50 loss 1.0\n")
 
 
 def test_neither_predictions_nor_weights_nor_an_environment_are_in_it(tmp_path: Path) -> None:
