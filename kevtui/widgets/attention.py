@@ -4,7 +4,7 @@ from functools import partial
 
 from kevtui import format as figures
 from kevtui import glyphs
-from kevtui.observe.snapshot import Alert, Finding, Section, Severity, Snapshot
+from kevtui.observe.snapshot import Alert, Finding, Section, Snapshot
 from kevtui.widgets.line import Line, Role
 from kevtui.widgets.painting import Painting, Row, View
 from kevtui.widgets.panel import Panel
@@ -15,6 +15,9 @@ _WORD = 9
 
 _READY = (glyphs.GOOD, "ready", Role.GOOD)
 """How an alert stands there that is no bad news: a candidate."""
+
+CANDIDATE = "candidate"
+"""The kind of that alert."""
 
 KEY = "alert "
 """The key of an alert's row is this and the alert's id."""
@@ -63,7 +66,7 @@ def unknown_findings(snapshot: Snapshot) -> list[Finding]:
 def _alert(alert: Alert, subject: int, view: View) -> Line:
     sign, word, role = (
         _READY
-        if alert.severity is Severity.INFO
+        if alert.code == CANDIDATE
         else (glyphs.SEVERITY[alert.severity], alert.severity.value, SEVERITY_ROLE[alert.severity])
     )
     pen = view.pen().gap(1 if view.narrow else 0).add(f"{sign} ", role)

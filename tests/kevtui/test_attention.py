@@ -1,0 +1,18 @@
+"""What the list of what needs somebody says of each kind of news."""
+
+from dataclasses import replace
+
+import sample_snapshots as samples
+from shown_app import shown
+
+from kevtui.observe.snapshot import Alert, Severity
+
+
+async def test_only_a_candidate_is_said_to_be_ready_and_other_news_is_news() -> None:
+    news = (
+        Alert("candidate", Severity.INFO, "9b", "2b is ready as the candidate of 9b"),
+        Alert("untimed", Severity.INFO, "replay", "no time is recorded of some of it"),
+    )
+    async with shown(replace(samples.calm(), alerts=news)) as it:
+        told = [line for line in it.lines() if "candidate of 9b" in line or "no time is recorded" in line]
+        assert ["✓ ready" in line for line in told] == [True, False]
