@@ -3,11 +3,11 @@
 The agents keep the numbers that they train with; torch is loaded only by those that train.
 """
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
+from kev import files
 from kev.autorl.client import seconds_left, submit
 from kev.autorl.journal.compose import Order
 from kev.autorl.journal.writing import append_round
@@ -46,8 +46,7 @@ def load_base(path: Path | None = None, **tokenizer: Any) -> tuple[Any, Any]:
 
 def examples() -> list[dict[str, str]]:
     """`train.jsonl` as prompts and completions, in the template that the grader asks with."""
-    path = Path(os.environ["DATA_PATH"]) / "train.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = files.read_json_lines(Path(os.environ["DATA_PATH"]) / "train.jsonl")
     return [
         {"prompt": f"Question: {row['question']}\nAnswer:", "completion": f" {row['answer']}<|endoftext|>"}
         for row in rows

@@ -228,3 +228,13 @@ def test_an_unknown_command_lists_those_there_are(capsys: pytest.CaptureFixture[
     assert main([]) == 2 and main(["fly"]) == 2 and main(["--help"]) == 0
     said = capsys.readouterr()
     assert "usage: python -m kev.autorl" in said.err and all(name in said.out for name in COMMANDS)
+
+
+def test_an_agent_s_training_rows_end_at_newlines_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kev.autorl.agents.training import examples
+
+    rows = [{"question": f"one{mark}two", "answer": "3"} for mark in "\u2028\u2029\x85\ufeff\x0c"]
+    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    (tmp_path / "train.jsonl").write_bytes("\r\n".join([*lines, "", ""]).encode())
+    monkeypatch.setenv("DATA_PATH", str(tmp_path))
+    assert [row["prompt"] for row in examples()] == [f"Question: {row['question']}\nAnswer:" for row in rows]
