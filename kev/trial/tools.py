@@ -23,6 +23,10 @@ def torch_tools(device: str | None = None, **settings: Any) -> Tools:
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
 
     def open_scorer(checkpoint: Path) -> TrialScorer:
-        return CheckpointScorer(str(checkpoint), device=chosen, temperature=1.0)
+        scorer = CheckpointScorer(str(checkpoint), device=chosen, temperature=1.0)
+        for remark in scorer.remarks:
+            tools.say(f"!!! {remark}")
+        return scorer
 
-    return Tools(run_training, open_scorer, chosen, **settings)
+    tools = Tools(run_training, open_scorer, chosen, **settings)
+    return tools

@@ -141,7 +141,12 @@ def _open_model(
     from kev.predictors.checkpoint import CheckpointScorer
 
     _fetch_base_of(checkpoint, say)
-    return CheckpointScorer(str(checkpoint), manifest=selection.manifest, device=best_device(), temperature=temperature)
+    scorer = CheckpointScorer(
+        str(checkpoint), manifest=selection.manifest, device=best_device(), temperature=temperature
+    )
+    for remark in scorer.remarks:
+        say(f"!!! {remark}")
+    return scorer
 
 
 def _fetch_base_of(checkpoint: Path, say: Callable[[str], None]) -> None:

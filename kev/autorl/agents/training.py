@@ -3,6 +3,7 @@
 The agents keep the numbers that they train with; torch is loaded only by those that train.
 """
 
+import json
 import os
 from pathlib import Path
 from typing import Any

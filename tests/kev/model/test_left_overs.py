@@ -8,6 +8,7 @@ import pytest
 from comparing import answers, disturbed, equal
 from safetensors.torch import load_file, save_file
 
+from kev.benchmark import main as benchmark
 from kev.errors import DamagedFile, KevError, Refused
 from kev.model.decision_model import DecisionModel
 from kev.model.interpolation import interpolate, left_overs
@@ -16,6 +17,9 @@ from kev.model.saving import contents_of, save_checkpoint, write_checkpoint
 from kev.model.settings import Settings
 from kev.model.tiny_base import base_sha256
 from kev.model.warm_start import warm_start
+from kev.reads.records import select_file
+from kev.trial.tools import torch_tools
+from kev.worker.models import read_checkpoint
 
 
 def two_saves(base: Path, directory: Path) -> tuple[DecisionModel, list[Path]]:
@@ -214,6 +218,23 @@ def test_a_directory_whose_weights_have_other_names_says_what_is_there(
     for opening in (lambda: load_checkpoint(tmp_path / "c"), lambda: new_model(str(base), Settings(lora=0))):
         with pytest.raises(KevError, match=rf"{name}.*{says}"):
             opening()
+
+
+def test_whoever_reads_a_checkpoint_says_what_it_did_not_use(
+    attention_base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_checkpoint(tmp_path / "c", disturbed(new_model(str(attention_base), Settings(lora=0))))
+    (tmp_path / "c" / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    remark = f"!!! {tmp_path / 'c'}: adapter_config.json left beside whole weights, used without it"
+    record = {"state": "a", "questions": {"q": {"type": "noul", "label": True, "src": "s"}}}
+    (tmp_path / "one.jsonl").write_text(json.dumps(record))
+    said: list[str] = []
+    torch_tools("cpu", say=said.append).open_scorer(tmp_path / "c")
+    read_checkpoint(tmp_path / "c", select_file(tmp_path / "one.jsonl"), tmp_path / "read", said.append, name="c")
+    assert said.count(remark) == 2
+    arguments = ["--data", str(tmp_path / "one.jsonl"), "--out", str(tmp_path / "other"), "--device", "cpu"]
+    assert benchmark(["--run", str(tmp_path / "c"), *arguments]) == 0
+    assert remark in capsys.readouterr().err.splitlines()
 
 
 def test_a_warm_start_and_a_blend_say_what_they_did_not_use(attention_base: Path, tmp_path: Path) -> None:
