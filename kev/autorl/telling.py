@@ -16,6 +16,9 @@ were started; at the end of them every process that you started is ended, and wh
 - At most {submissions} different models are graded. The final is graded on hidden items, for the submission that
   `POST $GRADING_SERVER_URL/choose` names, else for your best.
 - `GET $GRADING_SERVER_URL/time` has what is left; `$NOTICES` gets a line at 50, 10 and 2 % of it.
+- Keep a journal: after each round, `python -m kev.autorl journal append --submission N --what "..." --why "..."`, where
+  why rests on what the round before showed. Figures, settings and code are put in for you; `journal check` says what in
+  the journal is not so.
 - Scores, clock and baseline are the grader's: `scores.json`, `run_meta.json` and `final.json` are copies, and editing
   them is noted. A copy of the base is no change, and a model that was not made from the base is not graded.
 """

@@ -8,17 +8,19 @@ python -m kev.autorl journal repair WORKSPACE --dry-run
 import argparse
 import os
 import sys
-from dataclasses import fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from kev import files
+from kev.autorl.journal.check_form import decode
 from kev.autorl.journal.checking import check_journal
 from kev.autorl.journal.compose import Order
 from kev.autorl.journal.facts import Facts, read_facts
-from kev.autorl.journal.findings import LINES, SUMMARY, Finding
+from kev.autorl.journal.findings import LINES, SUMMARY, Finding, Language
 from kev.autorl.journal.section import read_journal
 from kev.autorl.journal.writing import append_round, repair_journal
-from kev.autorl.journal.written import read_written
+from kev.autorl.journal.written import Written, read_or_none, read_written
 from kev.autorl.workspace import Workspace, open_workspace
 from kev.clock import SystemClock
 from kev.console import Entry, parser_of, run_one_of, say, say_aside
@@ -29,15 +31,22 @@ BREACHES = 3
 PROSE = ("what", "why", "progress", "code", "snippet")
 MOST_STDIN = 1024 * 1024
 _SAYS = {
-    "clean": ("no breach in {} rounds", "{} 轮，未发现违规"),
-    "breaches": ("{} breaches in {} rounds", "共 {} 处违规，{} 轮"),
+    "clean": ("no breach in {}", "{}，未发现违规"),
+    "breaches": ("{} in {}", "共 {}，{}"),
     "written": ("Iteration {} is written", "已写入 Iteration {}"),
     "there": ("Iteration {} is there already", "Iteration {} 已存在"),
     "kept": ("as it was: {}", "原文件：{}"),
-    "dry": ("{} changes would be made", "将作 {} 处修改"),
-    "repaired": ("{} changes; {} breaches are left", "已修改 {} 处，剩余违规 {} 处"),
+    "dry": ("would make {}", "将作 {}"),
+    "repaired": ("made {}; left: {}", "已作 {}；剩余 {}"),
     "nothing": ("nothing to put right", "无需修改"),
-    "others": ("{} breaches in earlier rounds: see `journal check`", "更早的轮次有 {} 处违规：见 `journal check`"),
+    "others": ("{} in earlier rounds: see `journal check`", "更早的轮次有 {}：见 `journal check`"),
+}
+
+
+_COUNTED = {
+    "breach": ("breach", "breaches", "处违规"),
+    "round": ("round", "rounds", "轮"),
+    "change": ("change", "changes", "处修改"),
 }
 
 
@@ -56,7 +65,7 @@ def _add_common(parser: argparse.ArgumentParser, *, here: bool = False) -> None:
     default = os.environ.get("WORKSPACE") if here else None
     parser.add_argument(
         "workspace", type=Path, nargs="?" if here else None, default=default, metavar="WORKSPACE",
-        help="a run's directory" + (" ($WORKSPACE)" if here else ", or its summary.md"),
+        help="a run's directory" + (" ($WORKSPACE)" if here else ", or a journal's file"),
     )  # fmt: skip
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of messages (en)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -95,7 +104,7 @@ def _append(options: argparse.Namespace) -> int:
         return 0
     say(_said("written" if done.changed else "there", options, done.iteration))
     if done.others:
-        say_aside(_said("others", options, len(done.others)))
+        say_aside(_said("others", options, _count(len(done.others), "breach", options)))
     return 0
 
 
@@ -114,24 +123,33 @@ def _order(options: argparse.Namespace) -> Order:
 
 
 def _check(options: argparse.Namespace) -> int:
-    reports, facts = open_journal(options.workspace)
-    written = read_written(reports)
+    found = open_journal(options.workspace)
+    written = found.written
     if written.summary is None and written.lines is None:
-        raise NotFound(f"{reports / SUMMARY}: no such file; the run has no journal")
-    found = check_journal(written, facts)
-    rounds = len(read_journal((written.summary or b"").decode(errors="replace")).sections)
+        raise NotFound(f"{found.summary}: no such file; the run has no journal")
+    breaches = check_journal(written, found.facts)
+    sections = read_journal(decode(written.summary or b"", SUMMARY)[0]).sections
     if options.json:
-        value = {"rounds": rounds, "breaches": [each.to_json(options.lang) for each in found], "notes": facts.notes}
+        said = [each.to_json(options.lang) for each in breaches]
+        value = {
+            "rounds": [each.to_json() for each in sections],
+            "breaches": said,
+            "notes": found.facts.notes(options.lang),
+        }
         print(files.dump_json(value).decode(), end="")
     else:
-        report(reports, found, facts, options.lang)
-        say(_said("breaches", options, len(found), rounds) if found else _said("clean", options, rounds))
-    return BREACHES if found else 0
+        report(found, breaches, options.lang)
+        rounds = _count(len(sections), "round", options)
+        breached = _count(len(breaches), "breach", options)
+        say(_said("breaches", options, breached, rounds) if breaches else _said("clean", options, rounds))
+    return BREACHES if breaches else 0
 
 
 def _repair(options: argparse.Namespace) -> int:
-    reports, facts = open_journal(options.workspace)
-    done = repair_journal(reports, facts, language=options.lang, dry_run=options.dry_run)
+    found = open_journal(options.workspace)
+    if found.summary.name != SUMMARY:
+        raise UsageError(f"{found.summary}: what is put right is a run's directory, or its {SUMMARY}")
+    done = repair_journal(found.summary.parent, found.facts, language=options.lang, dry_run=options.dry_run)
     if options.json:
         left = [each.to_json(options.lang) for each in done.left]
         value = {"changes": done.changes, "kept": [str(path) for path in done.kept], "left": left}
@@ -141,29 +159,43 @@ def _repair(options: argparse.Namespace) -> int:
         say(change)
     for path in done.kept:
         say(_SAYS["kept"][options.lang == "zh"].format(path))
-    report(reports, done.left, facts, options.lang)
+    report(found, done.left, options.lang)
+    changes = _count(len(done.changes), "change", options)
     if options.dry_run:
-        say(_said("dry", options, len(done.changes)))
+        say(_said("dry", options, changes))
     elif done.changes:
-        say(_said("repaired", options, len(done.changes), len(done.left)))
+        say(_said("repaired", options, changes, _count(len(done.left), "breach", options)))
     else:
         say(_said("nothing", options))
     return BREACHES if done.left else 0
 
 
-def report(reports: Path, found: list[Finding], facts: Facts, language: str = "en") -> None:
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A journal and the facts beside it."""
+
+    summary: Path
+    written: Written
+    facts: Facts
+
+
+def report(opened: Opened, found: Sequence[Finding], language: Language) -> None:
     """Print findings as an editor can follow them, and what could not be compared."""
-    for note in facts.notes:
+    for note in opened.facts.notes(language):
         say_aside(note)
     for each in found:
-        say(f"{reports}/{each.words('zh' if language == 'zh' else 'en')}")
+        path = opened.summary if each.file == SUMMARY else opened.summary.with_name(each.file)
+        say(f"{path}{each.words(language).removeprefix(each.file)}")
 
 
-def open_journal(path: Path) -> tuple[Path, Facts]:
-    """The reports of a workspace, of a directory that has a journal, or of a summary.md; and the facts beside them.
+def open_journal(path: Path) -> Opened:
+    """The journal of a workspace, in a directory, or in a file, whatever that is called.
 
-    Raises NotFound where there is neither a workspace nor a journal.
+    Raises NotFound where there is neither a workspace nor a journal, and DamagedFile.
     """
+    if path.is_file() and path.name not in (SUMMARY, LINES):
+        facts = read_facts(Workspace(path.parent), SystemClock())
+        return Opened(path, Written(read_or_none(path), read_or_none(path.with_name(LINES))), facts)
     if path.name in (SUMMARY, LINES):
         reports = path.parent
     elif (path / SUMMARY).exists() and not (path / "reports" / SUMMARY).exists():
@@ -172,8 +204,16 @@ def open_journal(path: Path) -> tuple[Path, Facts]:
         if not (path / "reports" / SUMMARY).exists() and not (path / "reports" / LINES).exists():
             open_workspace(path)
         reports = path / "reports"
-    return reports, read_facts(Workspace(reports.parent), SystemClock())
+    # A journal lies in the workspace's reports, or beside the files that it is held against.
+    beside = Workspace(reports)
+    workspace = beside if beside.scores.exists() or beside.run_meta.exists() else Workspace(reports.parent)
+    return Opened(reports / SUMMARY, read_written(reports), read_facts(workspace, SystemClock()))
 
 
-def _said(name: str, options: argparse.Namespace, *values: int) -> str:
+def _said(name: str, options: argparse.Namespace, *values: object) -> str:
     return _SAYS[name][options.lang == "zh"].format(*values)
+
+
+def _count(number: int, what: str, options: argparse.Namespace) -> str:
+    one, many, chinese = _COUNTED[what]
+    return f"{number} {chinese}" if options.lang == "zh" else f"{number} {one if number == 1 else many}"

@@ -95,7 +95,7 @@ def compose_round(
 ) -> Composed:
     """Round `iteration`, which follows `sections`. Raises Refused where the files do not say enough."""
     if facts.scores is None or facts.lasted is None:
-        raise Refused(f"no round can be composed: {'; '.join(facts.notes)}")
+        raise Refused(f"no round can be composed: {'; '.join(facts.notes(language))}")
     known = match_rounds(sections, facts.scores)
     entries, entry = _entries(order, facts.scores, known, seals)
     exit_code = order.exit_code

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kev import files
 from kev.autorl.journal.failures import Evidence, Failure, classify, log_lines, read_signs
+from kev.autorl.journal.findings import Language
 from kev.autorl.journal.section import exit_code_in
 from kev.autorl.journal.training import ReadSources, Training, read_code, training_in
 from kev.autorl.run_log import RunLine, parse_run_log
@@ -19,6 +20,12 @@ from kev.records.autorl import RunMeta, ScoreEntry
 from kev.records.base import read_record
 from kev.text import visible
 
+NOT_COMPARED = {
+    "entries": ("an entry is not compared", "有一条记录未作比较"),
+    "scores": ("scores are not compared", "得分未作比较"),
+    "durations": ("durations are not compared", "耗时未作比较"),
+    "exit codes": ("exit codes are not compared", "退出码未作比较"),
+}
 MOST_LOG = 64 * 1024 * 1024
 
 
@@ -33,10 +40,16 @@ class Facts:
     code: Path | None = None
     now: float = 0.0
     """Unix seconds."""
-    notes: list[str] = field(default_factory=list)
+    lacking: list[tuple[str, str]] = field(default_factory=list)
+    """What is not compared, and why."""
     _trainings: dict[str, Training] = field(default_factory=dict)
     _sources: ReadSources | None = None
     _changed: list[str | None] = field(default_factory=list)
+
+    def notes(self, language: Language = "en") -> list[str]:
+        """What is not compared, a line each."""
+        words = {what: NOT_COMPARED[what][language == "zh"] for what in NOT_COMPARED}
+        return [visible(f"{words[what]}: {why}") for what, why in self.lacking]
 
     @property
     def baseline(self) -> float | None:
@@ -96,18 +109,17 @@ def read_facts(workspace: Workspace, clock: Clock) -> Facts:
     facts = Facts(code=workspace.code, agent_log=workspace.agent_log, now=clock.now().timestamp())
     try:
         facts.scores = read_scores(workspace.scores)
-        facts.notes += [f"{workspace.scores.name}: {finding}" for finding in facts.scores.findings]
+        facts.lacking += [("entries", f"{workspace.scores}: {finding}") for finding in facts.scores.findings]
     except (NotFound, DamagedFile) as error:
-        facts.notes.append(f"scores are not compared: {error}")
+        facts.lacking.append(("scores", str(error)))
     try:
         facts.meta = read_record(workspace.run_meta, RunMeta)
     except (NotFound, DamagedFile) as error:
-        facts.notes.append(f"durations are not compared: {error}")
+        facts.lacking.append(("durations", str(error)))
     try:
         facts.run_log = list(parse_run_log(files.read_bytes(workspace.run_log, limit=MOST_LOG)))
     except (NotFound, DamagedFile) as error:
-        facts.notes.append(f"exit codes are not compared: {error}")
-    facts.notes = [visible(note) for note in facts.notes]
+        facts.lacking.append(("exit codes", str(error)))
     return facts
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 from kev.text import visible
 
@@ -117,6 +118,17 @@ class Section:
     @property
     def train_type(self) -> str:
         return self.text(TYPE).strip()
+
+    def to_json(self) -> dict[str, Any]:
+        """What can be read of it; None where something cannot."""
+        facts = self.score_facts or ScoreFacts(None, None, None, None)
+        return {
+            "iteration": self.iteration, "line": self.line, "time": self.time, "duration_s": self.duration,
+            "status": self.status, "exit_code": self.exit_code, "score": facts.score,
+            "improvement": facts.improvement, "best": facts.best, "best_iteration": facts.best_iteration,
+            "train_type": self.train_type, "settings": self.text(SETTINGS), "what": self.text(WHAT),
+            "why": self.text(WHY), "progress": self.text(PROGRESS),
+        }  # fmt: skip
 
     def setting(self, name: str) -> str | None:
         """The stated value of a setting, its `=` in either width or lost."""

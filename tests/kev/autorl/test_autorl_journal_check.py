@@ -248,13 +248,23 @@ def test_the_command_says_each_breach_in_both_languages_and_by_its_exit_code(
     assert f"{run.workspace.summary}:" in said and "没有任何提交得到该分数" in said and "机器值" in said
     assert main(["journal", "check", str(run.workspace.summary), "--json"]) == 3
     value = json.loads(capsys.readouterr().out)
-    assert value["rounds"] == 3 and {each["code"] for each in value["breaches"]} >= {
-        "invented",
-        "changed",
-        "line_differs",
-    }
+    codes = {each["code"] for each in value["breaches"]}
+    assert [each["score"] for each in value["rounds"]] == [31.25, 82.125, 96.875]
+    assert codes >= {"invented", "changed", "line_differs"}
     assert main(["journal", "check", str(tmp_path)]) == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_journal_in_any_file_is_read_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "an-article.txt"
+    path.write_text("Words before it. " + LOST)
+    assert main(["journal", "check", str(path), "--json"]) == 3
+    (found,) = json.loads(capsys.readouterr().out)["rounds"]
+    assert (found["iteration"], found["duration_s"], found["train_type"], found["status"]) == (4, 99, "SFT", "success")
+    assert (found["score"], found["improvement"], found["best"], found["best_iteration"]) == (31.5, 2.5, 33.0, 6)
+    assert main(["journal", "check", str(path)]) == 3
+    assert f"{path}:1: fact: a best from a later round" in capsys.readouterr().out
+    assert main(["journal", "repair", str(path)]) == 1
 
 
 def test_every_message_has_two_languages() -> None:
