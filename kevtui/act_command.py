@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kev.errors import KevError, NotFound, Refused, UsageError
 from kev.text import visible
-from kevtui import exit_codes
+from kevtui import acknowledge_command, exit_codes
 from kevtui.actions.verbs import VERBS, Weight
 from kevtui.headless.output import Output
 
@@ -29,7 +29,8 @@ POLL_S = 0.1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `kevtui act`."""
-    parser.add_argument("verb", choices=list(VERBS), metavar="VERB", help=", ".join(VERBS))
+    verbs = [*VERBS, acknowledge_command.VERB]
+    parser.add_argument("verb", choices=verbs, metavar="VERB", help=", ".join(verbs))
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what it acts on: r41, r41/STAGE, STUDY/trial-0, "
                         "a study, a read or a session, as the verb has it")  # fmt: skip
     parser.add_argument("--root", type=Path, metavar="DIR", help="the folder that holds runs/ and experiments/")
@@ -40,6 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hard", action="store_true", help="pause: continue and fetch nothing either")
     parser.add_argument("--weights", action="store_true", help="pull: weights as well")
     parser.add_argument("--beyond-bound", action="store_true", help="resume: one attempt more than was admitted")
+    parser.add_argument("--alert", action="append", metavar="ID", help="acknowledge: an alert by its id, or all")
+    parser.add_argument("--withdraw", action="store_true", help="acknowledge: take that back")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
         "--dry-run", action="store_true", help="say what it would do and whether it may; change nothing"
@@ -58,7 +61,10 @@ def act(arguments: argparse.Namespace, *, runner: Sequence[str] | None = None) -
     output = Output(sys.stdout, os.environ)
     report: dict[str, Any] = {"verb": arguments.verb, "target": arguments.target, "changed": False}
     try:
-        code = _act(arguments, report, runner)
+        if arguments.verb == acknowledge_command.VERB:
+            code = acknowledge_command.acknowledge(arguments, report)
+        else:
+            code = _act(arguments, report, runner)
     except UsageError as error:
         code, report["state"], report["text"] = exit_codes.USAGE, "refused", str(error)
     except NotFound as error:

@@ -9,16 +9,17 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import RenderableType
 from textual import events
 from textual.app import App
 from textual.message import Message
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from kev.text import visible
-from kevtui import lifecycle, themes
+from kevtui import glyphs, lifecycle, themes
 from kevtui.deliberate import Typing
 from kevtui.exact_update import TerminalRows
 from kevtui.feed import Feed, SnapshotSource
@@ -30,6 +31,9 @@ from kevtui.tabs import Tab, Watched
 from kevtui.theme_watch import ThemeWatch
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.tab_line import Mark
+
+if TYPE_CHECKING:
+    from kevtui.alerting.desk import AlertDesk
 
 __all__ = ["KevApp", "Options", "SnapshotSource", "run"]
 
@@ -49,6 +53,13 @@ class KevApp(App[int]):
         def __init__(self, snapshot: Any, tab: Tab) -> None:
             self.snapshot = snapshot
             self.tab = tab
+            super().__init__()
+
+    class Trouble(Message):
+        """Something beside the screen went wrong, and is worth a line on it."""
+
+        def __init__(self, text: str) -> None:
+            self.text = text
             super().__init__()
 
     class SourceFailed(Message):
@@ -138,7 +149,7 @@ class KevApp(App[int]):
 
     def on_unmount(self) -> None:
         for tab in self._tabs:
-            tab.feed.stop()
+            tab.close()
         if self._theme_watch is not None:
             self._theme_watch.stop()
 
@@ -168,7 +179,7 @@ class KevApp(App[int]):
     def on_kev_app_arrived(self, message: Arrived) -> None:
         # One that arrives while the screen is being taken down would find no panels.
         if self.is_running:
-            message.tab.arrived(message.snapshot, here=message.tab is self._here)
+            self._take(message.tab, message.snapshot)
             self._tell_tabs()
             self._open_beside()
         if not gc.isenabled():
@@ -177,6 +188,44 @@ class KevApp(App[int]):
             gc.freeze()
             gc.enable()
         self._start_others()
+
+    def _take(self, tab: Tab, snapshot: Any) -> None:
+        screen = tab.screen
+        if isinstance(screen, WatchScreen) and self.options.command_player is None and screen.desk is None:
+            screen.desk = self._open_desk()
+        tab.arrived(snapshot, here=tab is self._here)
+        if isinstance(screen, WatchScreen) and screen.desk is not None:
+            screen.desk.take(tab.snapshot, screen.writer)
+
+    def _open_desk(self) -> "AlertDesk":
+        from kevtui.alerting.desk import AlertDesk
+        from kevtui.alerting.herald import Herald
+
+        herald = Herald(
+            self.options.alerts, write=self._signal, complain=self._complain, environment=os.environ,
+            ascii_only=self.options.ascii,
+        )  # fmt: skip
+        return AlertDesk(herald, complain=self._complain)
+
+    def _signal(self, sequences: str) -> None:
+        """Ring, or ask for a notification: between two frames, on the loop."""
+        if self._driver is not None:
+            self._driver.write(sequences)
+
+    def notify(
+        self, message: str, *, title: str = "", severity: SeverityLevel = "information", timeout: float | None = None,
+        markup: bool = False,  # noqa: ARG002
+    ) -> None:  # fmt: skip
+        """A notice. It may hold text from files, so that nothing in it is markup and nothing acts on the terminal."""
+        lines = [visible(line) for line in message.split("\n")]
+        text = "\n".join(map(glyphs.to_ascii, lines) if self.options.ascii else lines)
+        super().notify(text, title=visible(title), severity=severity, timeout=timeout, markup=False)
+
+    def _complain(self, text: str) -> None:
+        self.post_message(self.Trouble(text))
+
+    def on_kev_app_trouble(self, message: Trouble) -> None:
+        self.notify(message.text, severity="warning", timeout=10)
 
     def _open_beside(self) -> None:
         if self._beside and isinstance(self._watch, WatchScreen) and self._watch.snapshot is not None:

@@ -196,6 +196,7 @@ def _session(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict", action="store_true", help="exit 4 if a file cannot be believed (not on the dashboard)"
     )
+    parser.add_argument("--hook", action="store_true", help="with --plain: run the hook of your settings on alerts")
     _add_screen_options(parser)
 
 

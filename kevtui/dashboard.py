@@ -39,7 +39,7 @@ def open_dashboard(targets: Sequence["Target"], arguments: argparse.Namespace) -
     first, *others = watched_of(targets, arguments, settings)
     options = Options(
         theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings,
-        columns=settings.columns, open_eyes=first.open_eyes, may_act=first.may_act, look=look,
+        alerts=settings.alerts, columns=settings.columns, open_eyes=first.open_eyes, may_act=first.may_act, look=look,
         open_past=first.open_past, beside=getattr(arguments, "beside", None), more=tuple(others),
     )  # fmt: skip
     return run(first.open_source, title=first.title, options=options)

@@ -100,6 +100,13 @@ BINDINGS: tuple[Binding, ...] = (
     Binding("panel_8", ("8",), "attention", "Go to what needs attention", "screen.jump('attention')", PANELS),
     Binding("panel_9", ("9",), "plot", "Go to the curves of the trial; below 150 columns they take the screen",
             "screen.jump('plot')", PANELS),
+    Binding("acknowledge", ("exclamation_mark",), "acknowledge",
+            "Go to the alerts; there, acknowledge the one under the cursor until it changes", "screen.acknowledge",
+            WITHIN),
+    Binding("acknowledge_all", (), "acknowledge all", "Acknowledge every alert until it changes",
+            "screen.acknowledge_all", WITHIN),
+    Binding("unacknowledge", (), "show acknowledged", "Show again every alert that was acknowledged",
+            "screen.unacknowledge", WITHIN),
     Binding("up", ("up", "k"), "up", "One row up", "screen.move(-1)", WITHIN),
     Binding("down", ("down", "j"), "down", "One row down", "screen.move(1)", WITHIN),
     Binding("page_up", ("pageup",), "page up", "One page up", "screen.page(-1)", WITHIN),
@@ -161,6 +168,7 @@ BINDINGS: tuple[Binding, ...] = (
 
 _SIGNS = {
     "slash": "/",
+    "exclamation_mark": "!",
     "question_mark": "?",
     "escape": "esc",
     "pageup": "page up",
@@ -195,7 +203,7 @@ def looking(bindings: Iterable[Binding]) -> tuple[Binding, ...]:
 LOOK_BACK = "replay"
 """The binding that goes into the past of a session, and comes back from it."""
 
-NOT_REPLAYED = frozenset({"beside", "log"})
+NOT_REPLAYED = frozenset({"acknowledge", "acknowledge_all", "beside", "log", "unacknowledge"})
 """What shows the files of now, or of another moment, has no place in a replay."""
 
 

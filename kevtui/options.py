@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kevtui.alerting.choices import AS_IT_COMES, Choices
 from kevtui.columns import EVERY
 from kevtui.deliberate import QUIET_S, SETTLE_S
 from kevtui.keymap import BINDINGS, Binding
@@ -33,6 +34,8 @@ class Options:
     """Opens what looks at the session's actions, and may act; called by a thread, after the first Snapshot."""
     look: Callable[[str, Path], Snapshot] | None = None
     """Takes one Snapshot of another session or round, to compare with; raises KevError. Called by a thread."""
+    alerts: Choices = AS_IT_COMES
+    """What is told beyond the screen, and how."""
     may_act: bool = False
     """Whether the keys that change something are there at all."""
     more: tuple[Watched, ...] = ()

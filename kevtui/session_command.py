@@ -43,6 +43,8 @@ def session(arguments: argparse.Namespace) -> int:
     from kevtui.observe.target import resolve
 
     target = resolve(arguments.session, root=arguments.root, cwd=Path.cwd())
+    if arguments.hook and (arguments.once or arguments.json):
+        raise UsageError("--hook belongs to --plain: one picture has no alert that is news")
     if arguments.once or arguments.plain or arguments.json:
         return _headless(target, arguments, output)
     why = no_screen(output)
@@ -71,6 +73,8 @@ def _several(names: list[str], arguments: argparse.Namespace, output: Output) ->
 
 
 def _refuse_strict(arguments: argparse.Namespace) -> None:
+    if arguments.hook:
+        raise UsageError("--hook belongs to --plain; the dashboard runs the hook of your settings anyway")
     if arguments.strict:
         raise UsageError("--strict belongs to --once, --plain or --json; the dashboard shows findings itself")
 
@@ -130,7 +134,16 @@ def _headless(target: "Target", arguments: argparse.Namespace, output: Output) -
             from kev.clock import SystemClock
             from kevtui.headless.plain import follow
 
-            snapshot = follow(observer, output, SystemClock())
+            if not arguments.hook:
+                snapshot = follow(observer, output, SystemClock())
+            else:
+                from kevtui.alerting.telling import telling
+
+                source = telling(observer)
+                try:
+                    snapshot = follow(source, output, SystemClock())
+                finally:
+                    source.close()
     finally:
         observer.close()
     return exit_status(snapshot, strict=arguments.strict)

@@ -14,6 +14,8 @@ from typing import Any, Final, NamedTuple
 from kev.errors import UsageError
 from kevtui import columns
 from kevtui.actions.verbs import NAME_ABOVE_USD
+from kevtui.alerting import choices
+from kevtui.alerting.choices import Choices
 from kevtui.keymap import BINDINGS, BadKeymap, Binding, remap
 
 LARGEST = 1_000_000
@@ -38,6 +40,8 @@ class Settings:
     """Seconds in which what spends can be taken back after it was confirmed."""
     name_above_usd: float = NAME_ABOVE_USD
     """From this bound on an action is confirmed by typing the name of its target."""
+    alerts: Choices = choices.AS_IT_COMES
+    """What is told of alerts beyond the screen."""
     columns: tuple[str, ...] = columns.EVERY
     """Ids of the columns of the studies; see kevtui.columns."""
 
@@ -87,6 +91,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         undo_window_s=float(values.get("undo_window_s", UNDO_WINDOW_S)),
         name_above_usd=float(values.get("name_above_usd", NAME_ABOVE_USD)),
         columns=columns.chosen(values.get("columns", columns.EVERY)),
+        alerts=choices.read_choices(values.get("alerts", {})),
     )
 
 
@@ -100,6 +105,8 @@ def _problems(values: dict[str, Any]) -> Iterator[str]:
             yield f"{name}: no such setting; there are {', '.join(known)}"
         elif name == "keys":
             yield from _key_problems(value)
+        elif name == "alerts":
+            yield from choices.problems(value)
         elif wrong := known[name].wrong(value):
             yield f"{name}: {wrong}"
 
@@ -115,6 +122,10 @@ def _wrong_flag(value: object) -> str:
 def _wrong_number(value: object) -> str:
     fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST
     return "" if fits else f"should be a number from 0 to {LARGEST:,}"
+
+
+def _wrong_alerts(value: object) -> str:
+    return "; ".join(choices.problems(value))
 
 
 def _wrong_keys(value: object) -> str:
@@ -142,6 +153,7 @@ FIELDS: Final = (
           "from this bound on the target's name is typed to confirm", _wrong_number),
     Field("columns", "list of ids", "all of them",
           "columns of the studies in their order; narrow screens show fewer of them", columns.wrong_with),
+    Field("alerts", "table", "the bell alone", "what is told of alerts beyond the screen, below", _wrong_alerts),
     Field("keys", "table", "as `?` lists them", "other keys for the ids of bindings: `quit = \"ctrl+q\"`, "
           "`sort = [\"s\", \"f2\"]`", _wrong_keys),
 )  # fmt: skip
@@ -152,6 +164,13 @@ def markdown() -> str:
     """The settings as docs/settings.md shows them."""
     rows = ["| setting | value | without it | what it does |", "| --- | --- | --- | --- |"]
     rows += [f"| `{field.name}` | {field.kind} | {_code(field.default)} | {field.text} |" for field in FIELDS]
+    return "\n".join(rows) + "\n"
+
+
+def alerts_markdown() -> str:
+    """The settings under `[alerts]` as docs/settings.md shows them."""
+    rows = ["| setting | value | without it | what it does |", "| --- | --- | --- | --- |"]
+    rows += [f"| `{name}` | {kind} | {_code(default)} | {text} |" for name, kind, default, text in choices.FIELDS]
     return "\n".join(rows) + "\n"
 
 
@@ -168,4 +187,5 @@ def _code(words: str) -> str:
 
 if __name__ == "__main__":
     print(markdown())
+    print(alerts_markdown())
     print(columns_markdown())

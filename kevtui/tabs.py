@@ -35,14 +35,19 @@ class Tab:
     def __init__(self, title: str, screen: PanelsScreen[Any]) -> None:
         self.title = title
         self.screen = screen
-        self.snapshot: Any = None
-        """The newest picture; what the screen shows may be older."""
+        self._newest: Any = None
         self.failure: Exception | None = None
         """Why nothing more comes."""
 
     def get_screen(self) -> PanelsScreen[Any]:
         """The screen, for who makes it only when it is looked at."""
         return self.screen
+
+    @property
+    def snapshot(self) -> Any:
+        """The newest picture, with what was acknowledged here marked so; what the screen shows may be older."""
+        desk = getattr(self.screen, "desk", None)
+        return self._newest if desk is None or self._newest is None else desk.marked(self._newest)
 
     @property
     def started(self) -> bool:
@@ -54,11 +59,18 @@ class Tab:
 
     def arrived(self, snapshot: Any, *, here: bool) -> None:
         """Keep the newest picture; show it if this tab is looked at."""
-        self.snapshot = snapshot
+        self._newest = snapshot
         if here:
-            self.screen.show(snapshot)
+            self.screen.show(self.snapshot)
         else:
-            self.screen.hold(snapshot)
+            self.screen.hold(self.snapshot)
+
+    def close(self) -> None:
+        """Hear and tell nothing more."""
+        self.feed.stop()
+        desk = getattr(self.screen, "desk", None)
+        if desk is not None:
+            desk.close()
 
     def leave(self) -> None:
         """Another tab is looked at from now on."""

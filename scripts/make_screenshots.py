@@ -84,6 +84,7 @@ PICTURES = (
     Picture("readout", keys=("o",)),
     Picture("log", keys=("l",), at_s=MIDDLE_S),
     Picture("look-back", keys=("backspace", "left", "left", "left", "left"), at_s=MIDDLE_S),
+    Picture("alerts", (120, 32), keys=("exclamation_mark",), at_s=26.0),
     Picture("light", theme="light", at_s=MIDDLE_S),
     Picture("deuteranopia", theme="deuteranopia", at_s=MIDDLE_S),
 )

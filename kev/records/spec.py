@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeGuard
 from pydantic import Discriminator, Field, PlainValidator, Tag
 from pydantic_core import PydanticCustomError
 
+from kev.errors import Refused
 from kev.files import as_finite
 from kev.records.base import Money, StrictRecord
 
@@ -31,6 +32,20 @@ def _number(value: object) -> int | float:
     if not _is_number(value):
         raise PydanticCustomError("number", "should be a number")
     return value
+
+
+def _card(value: object) -> str:
+    """A name, with a price or not; anything else is refused in the words in which one without a price is."""
+    if isinstance(value, str):
+        return value
+    from kev.budget import parse_gpu
+
+    try:
+        parse_gpu(value)
+    except Refused as error:
+        # As a value and not as the template, in which braces of a refused object would be fields.
+        raise PydanticCustomError("card", "{reason}", {"reason": str(error)}) from None
+    raise AssertionError("only a name has a price")
 
 
 def _number_or_path(value: object) -> int | float | str:
@@ -85,7 +100,7 @@ class Study(SpecRecord):
     plan: str
     suite: str
     transfer: str
-    gpu: str
+    gpu: Annotated[str, PlainValidator(_card)]
     """A type, or a type and a count in one container: `H200`, `H200:8`."""
     timeout: int
     """Seconds a container may run."""

@@ -9,10 +9,10 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kev.clock import Clock
 from kev.errors import KevError
@@ -20,6 +20,10 @@ from kevtui.actions.control import Control
 from kevtui.actions.holder import Holder
 from kevtui.actions.home import environment
 from kevtui.actions.sight import Eyes, Sight, seen_actions
+from kevtui.observe.snapshot import Alert
+
+if TYPE_CHECKING:
+    from kevtui.actions.standing import StandingFile
 
 ACT = (sys.executable, "-m", "kevtui", "act")
 
@@ -77,6 +81,25 @@ class Hands(Eyes):
             return "you have control, and nobody asks for it"
         control.give()
         return f"control is given to {asked.describe()}"
+
+    # ---------------------------------------------------------------------------------- what stands, from a thread
+
+    def keep_alerts(self, session: str | None, state_file: str | None, alerts: Iterable[Alert]) -> None:
+        """Write down that exactly `alerts` stand, and tell the journal what is new of that. Raises KevError."""
+        self._standing(session, state_file).keep(alerts)
+
+    def acknowledge(self, session: str | None, state_file: str | None, alerts: Iterable[Alert]) -> None:
+        """Put on record that somebody knows of `alerts` as they are. Raises KevError."""
+        self._standing(session, state_file).acknowledge(alerts)
+
+    def withdraw(self, session: str | None, state_file: str | None) -> None:
+        """Take every acknowledgement back. Raises KevError."""
+        self._standing(session, state_file).withdraw()
+
+    def _standing(self, session: str | None, state_file: str | None) -> "StandingFile":
+        from kevtui.actions.standing import StandingFile
+
+        return StandingFile(self._runs, session, self._root / state_file if state_file else None, self._clock)
 
     def _control_of(self, session: str | None) -> Control:
         session = session or ""

@@ -14,6 +14,11 @@ def bound_of(orders: Iterable[Order]) -> Decimal:
     return sum((order.attempt_usd * order.attempts for order in orders), Decimal(0))
 
 
+def is_large(bound: Decimal | None, above_usd: float) -> bool:
+    """Whether the name must be typed; of what may cost nobody knows what, it must."""
+    return bound is None or bound > Decimal(str(above_usd))
+
+
 def by_study(wanted: list[Wanted]) -> dict[str, list[Order]]:
     found: dict[str, list[Order]] = {}
     for _, order in wanted:

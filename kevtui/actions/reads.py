@@ -10,7 +10,7 @@ from kev.rounds.specs import LoadedSpec
 from kev.rounds.trial_orders import Provenance, Wanted
 from kevtui import format as shown
 from kevtui.actions.checks import MONEY, registered_checks, stage_checks
-from kevtui.actions.orders import bound_of, cards_of, missing_of, states_of
+from kevtui.actions.orders import bound_of, cards_of, is_large, missing_of, states_of
 from kevtui.actions.proposal import Check, Proposal, Wish, digest_of
 from kevtui.actions.truth import Truth, guarded, known, round_name, spec_digest
 from kevtui.actions.verbs import VERBS
@@ -23,23 +23,25 @@ def propose_reads(truth: Truth, wish: Wish) -> Proposal:
     arm = wish.arm
     checks: list[Check] = []
     wanted: list[Wanted] = []
+    missing: list[Wanted] | None = None
     trouble = None
     try:
         if stage:
             arm = arm or candidate_of(loaded.spec, truth.root)
             checks += stage_checks(loaded, stage, arm)
         wanted = _unread(truth, loaded, [arm] if stage and arm else readable_arms(loaded, arm), stage or None)
+        missing = missing_of(truth, wanted)
     except KevError as error:
         trouble = str(error)
-    missing = known(lambda: missing_of(truth, wanted)) if not trouble else []
-    bound = bound_of(order for _, order in missing)
-    once = [order.once for _, order in missing if order.once is not None]
+    bound = None if missing is None else bound_of(order for _, order in missing)
+    orders = [order for _, order in missing or []]
+    once = [order.once for order in orders if order.once is not None]
     checks = [
         *registered_checks(loaded),
         *checks,
         Check("it is known what to read", trouble is None, trouble or ""),
         *guarded("the session is not paused", lambda: [truth.not_paused()]),
-        *guarded(MONEY, lambda: truth.money_checks(bound) if missing else []),
+        *guarded(MONEY, lambda: truth.money_checks(bound) if missing != [] else []),
         Check("the deployed sources are these", None, "compared before anything starts"),
     ]
     options = ["--stage", stage] if stage else []
@@ -54,22 +56,27 @@ def propose_reads(truth: Truth, wish: Wish) -> Proposal:
         weight=VERBS["reads"].weight,
         checks=tuple(checks),
         facts=(
-            ("reads", f"{len(missing)}, on {cards_of([order for _, order in missing]) if missing else shown.MISSING}"),
+            (
+                "reads",
+                "not known"
+                if missing is None
+                else f"{len(orders)}, on {cards_of(orders) if orders else shown.MISSING}",
+            ),
             *((("read once", f"{len(once)} of them: such a test can never be read again"),) if once else ()),
             *known(lambda: truth.money_facts(bound)),
         ),
         lasting="a read that was begun is paid for; a test is read once, whatever comes of it",
         typed=_typed_for_reads(wish, bound, bool(once or stage), who or name),
-        already="no read is missing that could be launched" if not missing and not trouble else "",
-        bound=str(bound),
-        before=f"{len(wanted) - len(missing)} of {len(wanted)} reads started",
+        already="no read is missing that could be launched" if missing == [] else "",
+        bound=None if bound is None else str(bound),
+        before="not known" if missing is None else f"{len(wanted) - len(missing)} of {len(wanted)} reads started",
         after=f"{len(wanted)} of {len(wanted)} reads started",
         **truth.record(),
     )
 
 
-def _typed_for_reads(wish: Wish, bound: Decimal, once: bool, name: str) -> str:
-    return name if once or bound > Decimal(str(wish.name_above_usd)) else ""
+def _typed_for_reads(wish: Wish, bound: Decimal | None, once: bool, name: str) -> str:
+    return name if once or is_large(bound, wish.name_above_usd) else ""
 
 
 def _unread(truth: Truth, loaded: LoadedSpec, arms: list[str], stage: str | None) -> list[Wanted]:

@@ -1,5 +1,6 @@
 """Actions on a round: validate, deploy, launch, start the watcher, read out."""
 
+from contextlib import suppress
 from decimal import Decimal
 
 from kev import files
@@ -9,7 +10,7 @@ from kev.rounds.places import readout_path
 from kev.rounds.trial_orders import Provenance, Wanted, trial_orders
 from kevtui import format as shown
 from kevtui.actions.checks import MONEY, SHOWN, registered_checks
-from kevtui.actions.orders import bound_of, by_study, cards_of, missing_of, states_of
+from kevtui.actions.orders import bound_of, by_study, cards_of, is_large, missing_of, states_of
 from kevtui.actions.proposal import Check, Proposal, Wish, digest_of
 from kevtui.actions.truth import Truth, guarded, known, round_name, spec_digest
 from kevtui.actions.verbs import VERBS
@@ -79,12 +80,15 @@ def propose_deploy(truth: Truth, wish: Wish) -> Proposal:
 def propose_launch(truth: Truth, wish: Wish) -> Proposal:
     loaded = truth.round(wish.target or truth.only_round())
     name, wanted, trouble = round_name(loaded), [], None
+    missing: list[Wanted] | None = None
     try:
         wanted = trial_orders(loaded.spec, truth.root, Provenance())
     except KevError as error:
         trouble = str(error)
-    missing = known(lambda: missing_of(truth, wanted)) if not trouble else []
-    bound = bound_of(order for _, order in missing)
+    else:
+        with suppress(KevError):  # a check says that the ledger cannot be read
+            missing = missing_of(truth, wanted)
+    bound = None if missing is None else bound_of(order for _, order in missing)
     checks = [
         *registered_checks(loaded),
         Check("every study has a bound", trouble is None, trouble or ""),
@@ -94,10 +98,10 @@ def propose_launch(truth: Truth, wish: Wish) -> Proposal:
         Check("the deployed sources are these", None, "the launch compares them before anything starts"),
     ]
     facts = [
-        *((study, cards_of(orders)) for study, orders in by_study(missing).items()),
+        *((study, cards_of(orders)) for study, orders in by_study(missing or []).items()),
         *known(lambda: truth.money_facts(bound)),
     ]
-    nothing = bool(wanted) and not missing and not trouble
+    nothing = bool(wanted) and missing == []
     return Proposal(
         verb="launch",
         target=name,
@@ -108,10 +112,10 @@ def propose_launch(truth: Truth, wish: Wish) -> Proposal:
         checks=tuple(checks),
         facts=tuple(facts),
         lasting="what runs costs until it ends or is cancelled; a study's name is never used again",
-        typed=name if bound > Decimal(str(wish.name_above_usd)) else "",
+        typed=name if is_large(bound, wish.name_above_usd) else "",
         already="every trial of it was started before" if nothing else "" if wanted or trouble else "it trains nothing",
-        bound=str(bound),
-        before=f"{len(wanted) - len(missing)} of {len(wanted)} trials started",
+        bound=None if bound is None else str(bound),
+        before="not known" if missing is None else f"{len(wanted) - len(missing)} of {len(wanted)} trials started",
         after=f"{len(wanted)} of {len(wanted)} trials started",
         **truth.record(),
     )

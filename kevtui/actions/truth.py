@@ -165,8 +165,9 @@ class Truth:
         spent = session.spent
         return Account(session.authorization, session.reserve, spent.usd if spent else None, out.committed)
 
-    def money_checks(self, bound: Decimal, own: Collection[str] = ()) -> list[Check]:
-        """Whether the spend rule would admit `bound`. The engine asks the meter again at the moment of doing."""
+    def money_checks(self, bound: Decimal | None, own: Collection[str] = ()) -> list[Check]:
+        """Whether the spend rule would admit `bound`, None where nobody knows what it may cost. The engine asks the
+        meter again at the moment of doing."""
         age = self.reading_age_s
         fresh = age is not None and 0 <= age <= MAX_READING_AGE
         source = self.session.source
@@ -178,7 +179,9 @@ class Truth:
         headroom = account.headroom
         if not account.committed.complete:
             checks.append(Check("what is committed is known", False, "repair or settle the damaged records first"))
-        if headroom is None:
+        if bound is None:
+            checks.append(Check("the authorization covers it", False, "what it may cost is not known"))
+        elif headroom is None:
             checks.append(Check("the authorization covers it", False, "the spend is unknown; read the meter first"))
         else:
             covered = bound < headroom
@@ -187,18 +190,18 @@ class Truth:
             checks.append(Check("the authorization covers it", covered, figures + text))
         return checks
 
-    def money_facts(self, bound: Decimal, own: Collection[str] = ()) -> list[tuple[str, str]]:
-        """The figures of the preview."""
+    def money_facts(self, bound: Decimal | None, own: Collection[str] = ()) -> list[tuple[str, str]]:
+        """The figures of the preview; a bound of None is not known, and neither is what is left after it."""
         account = self.account(own)
         headroom = account.headroom
         word = "simulated " if self.session.simulated else ""
-        after = None if headroom is None else headroom - bound
+        after = None if headroom is None or bound is None else headroom - bound
         return [
-            ("bound", f"{word}{shown.money(bound)} at most"),
+            ("bound", "not known" if bound is None else f"{word}{shown.money(bound)} at most"),
             ("spent", f"{word}{shown.money(account.spent)}"),
             ("committed", f"{shown.money(account.committed.usd)}{'' if account.committed.complete else ' or more'}"),
             ("reserve", f"{shown.money(account.reserve)} of {shown.money(account.authorization)}"),
-            ("headroom", f"{shown.money(headroom)}, {shown.money(after)} after it"),
+            ("headroom", f"{shown.money(headroom)}, {'not known' if after is None else shown.money(after)} after it"),
         ]
 
     def not_paused(self, *, continues: bool = False) -> Check:

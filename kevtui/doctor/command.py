@@ -90,13 +90,15 @@ def as_json(checks: Sequence[Check]) -> str:
 def _settings() -> Iterator[Check]:
     path = settings_path(os.environ)
     try:
-        read_settings()
+        alerts = read_settings().alerts
     except BadSettings as error:
         for line in error.lines:
             yield Check("settings", path.name, Outcome.BAD, line, "docs/guide.md has every setting")
         return
     found = f"{path}" if path.exists() else f"no {path}: everything is as it comes"
     yield Check("settings", path.name, Outcome.GOOD, found)
+    if alerts.hook:
+        yield machine.hook(alerts.hook, shutil.which(alerts.hook[0]))
 
 
 def _synchronized() -> str | None:

@@ -2,7 +2,7 @@
 
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -84,6 +84,14 @@ def _address(server: str) -> Check:
         return Check("provider", "address", Outcome.BAD, f"{server}: is no URL ({error})", "unset MODAL_SERVER_URL")
     found = f"{server}: {'the emulator, money is simulated' if here else 'not the public address'}"
     return Check("provider", "address", Outcome.INFO, found)
+
+
+def hook(argv: Sequence[str], program: str | None) -> Check:
+    """The hook that alerts are told to; `program` is what its first word leads to, or None. It is not run."""
+    if program is None:
+        fix = "name a program that is there and may be run, by its whole path"
+        return Check("settings", "alert hook", Outcome.RISK, f"{argv[0]}: no such program", fix)
+    return Check("settings", "alert hook", Outcome.GOOD, program)
 
 
 def installed() -> Iterator[Check]:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 MOST_EVENTS = 200
 ROUNDS_FILE = "autoresearch-sessions.jsonl"
 
-_SEVERITIES = {"info": Severity.INFO, "warning": Severity.WARNING, "error": Severity.CRITICAL}
+_SEVERITIES = {
+    "info": Severity.INFO, "warning": Severity.WARNING, "critical": Severity.CRITICAL, "error": Severity.CRITICAL,
+}  # fmt: skip
 _BAD = frozenset({TrialState.FAILED, TrialState.TIMED_OUT, TrialState.REFUSED, TrialState.UNREACHABLE})
 
 

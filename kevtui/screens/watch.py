@@ -34,7 +34,9 @@ from kevtui.widgets.verdicts import VerdictsPanel
 if TYPE_CHECKING:
     from textual.widgets import Input
 
+    from kevtui.actions.hands import Hands
     from kevtui.actions.sight import Eyes
+    from kevtui.alerting.desk import AlertDesk
 
 PLOT_TITLE_WIDTH = places.PLOT_WIDTH - 6
 
@@ -56,6 +58,8 @@ class WatchScreen(PastScreen):
         self._title_text = title
         self._marks = tuple(tabs)
         self._asked = False
+        self.desk: AlertDesk | None = None
+        """Takes care of alerts; there once the first Snapshot is."""
         self.first_columns = columns
         """The columns of the studies as they came."""
         self.look: Callable[[str, Path], Snapshot] | None = None
@@ -148,6 +152,12 @@ class WatchScreen(PastScreen):
         return self.query_one(ActionsPanel)
 
     @property
+    def writer(self) -> "Hands | None":
+        """What may write down alerts: this dashboard's hands, while they have control and the screen is there."""
+        panels = self.query(ActionsPanel)
+        return panels.first().hands if panels else None
+
+    @property
     def held_by(self) -> str:
         return "What was confirmed still waits: u takes it back" if self.actions.waits else ""
 
@@ -185,6 +195,8 @@ class WatchScreen(PastScreen):
         self.post_message(self.TabChanged())
         if told and self.is_current:
             self.notify(told, markup=False, timeout=10)
+        if self.desk is not None:
+            self.desk.writer_changed(self.actions.hands)
 
     def on_actions_panel_rows_changed(self) -> None:
         self.rearrange()
@@ -196,6 +208,27 @@ class WatchScreen(PastScreen):
             self.notify(f"now: {acting.refusal(message.report)}", severity="warning", markup=False, timeout=10)
         else:
             acting.show_refusal(self, message.report, self._typing)
+
+    # ------------------------------------------------------------------------------ alerts
+
+    def action_acknowledge(self) -> None:
+        from kevtui.screens import alerts
+
+        # A held key would acknowledge one after the other, unread.
+        if self._typing.is_fresh() and not self.in_past:
+            alerts.acknowledge(self)
+
+    def action_acknowledge_all(self) -> None:
+        from kevtui.screens import alerts
+
+        if not self.in_past:
+            alerts.acknowledge_all(self)
+
+    def action_unacknowledge(self) -> None:
+        from kevtui.screens import alerts
+
+        if not self.in_past:
+            alerts.withdraw(self)
 
     # ------------------------------------------------------------------------------ filter, sort, copy
 

@@ -22,6 +22,7 @@ CANDIDATE = "candidate"
 KEY = "alert "
 """The key of an alert's row is this and the alert's id."""
 
+CANDIDATE = "candidate"
 DAMAGED = "damaged"
 """The kind of the alert that each finding has; the finding's own row says more, so only that is shown."""
 
@@ -53,7 +54,11 @@ class AttentionPanel(Panel):
 
 def standing(snapshot: Snapshot) -> list[Alert]:
     """The alerts that have a row: the gravest first, without those that somebody knows of."""
-    shown = [alert for alert in snapshot.alerts if not alert.acknowledged and alert.code != DAMAGED]
+    found = {finding.path for finding in snapshot.findings}
+    shown = [
+        alert for alert in snapshot.alerts
+        if not alert.acknowledged and not (alert.code == DAMAGED and alert.subject in found)
+    ]  # fmt: skip
     return sorted(shown, key=lambda alert: URGENCY[alert.severity])
 
 
@@ -64,13 +69,10 @@ def unknown_findings(snapshot: Snapshot) -> list[Finding]:
 
 
 def _alert(alert: Alert, subject: int, view: View) -> Line:
-    sign, word, role = (
-        _READY
-        if alert.code == CANDIDATE
-        else (glyphs.SEVERITY[alert.severity], alert.severity.value, SEVERITY_ROLE[alert.severity])
-    )
-    pen = view.pen().gap(1 if view.narrow else 0).add(f"{sign} ", role)
-    pen.add(word, role, width=_WORD)
+    sign, word, role = glyphs.SEVERITY[alert.severity], alert.severity.value, SEVERITY_ROLE[alert.severity]
+    if alert.code == CANDIDATE:
+        sign, word, role = _READY
+    pen = view.pen().gap(1 if view.narrow else 0).add(f"{sign} ", role).add(word, role, width=_WORD)
     if subject:
         pen.add(alert.subject, Role.STRONG, width=subject).gap(2)
     return pen.add(alert.text).line()

@@ -123,6 +123,8 @@ def _replay(at: datetime, replay: Replay, view: View) -> list[tuple[str, Role]]:
 
 def _marks(snapshot: Snapshot) -> list[tuple[str, Role]]:
     marks = []
+    if known := sum(alert.acknowledged for alert in snapshot.alerts):
+        marks.append((f"{known} acknowledged", Role.DIM))
     if snapshot.polling:
         marks.append((snapshot.polling, Role.DIM))
     if snapshot.sample:

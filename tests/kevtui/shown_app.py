@@ -39,6 +39,15 @@ class Shown:
         self.source.put(snapshot)
         await until_shown(self.pilot, snapshot)
 
+    async def arrives_marked(self, snapshot: Snapshot) -> None:
+        """The same where something of it was acknowledged here, so that another object is shown for it."""
+        self.source.put(snapshot)
+        for _ in range(PATIENCE):
+            if self.screen.snapshot is not None and self.screen.snapshot.studies is snapshot.studies:
+                break
+            await self.pilot.pause(0.01)
+        await self.pilot.pause()
+
 
 async def until_shown(pilot: Pilot[Any], snapshot: Snapshot) -> None:
     screen = pilot.app.screen_stack[0]

@@ -7,6 +7,7 @@ import sample_snapshots as samples
 from shown_app import shown
 
 from kevtui.actions.verbs import VERBS, Weight
+from kevtui.cli import build_parser
 from kevtui.keymap import BINDINGS, BadKeymap, check, looking, markdown, remap
 from kevtui.screens.palette import commands, matching
 
@@ -49,6 +50,17 @@ def test_every_key_that_acts_has_a_twin_without_a_screen() -> None:
         if binding.danger:
             verb = binding.id.replace("stage_reads", "reads")
             assert VERBS[verb].weight is not Weight.SAFE, binding.id
+
+
+def test_every_key_that_acknowledges_has_a_twin_without_a_screen() -> None:
+    parser = build_parser()
+    for binding, rest in (("acknowledge", ["--alert", "x:y"]), ("acknowledge_all", ["--alert", "all"]),
+                          ("unacknowledge", ["--alert", "all", "--withdraw"])):  # fmt: skip
+        assert binding in {known.id for known in BINDINGS}
+        assert parser.parse_args(["act", "acknowledge", "r41", *rest, "--json"]).verb == "acknowledge"
+    acknowledging = {binding.id for binding in BINDINGS if "acknowledge" in binding.action}
+    assert acknowledging == {"acknowledge", "acknowledge_all", "unacknowledge"}
+    assert not any(binding.acts for binding in BINDINGS if binding.id in acknowledging), "who only looks has them too"
 
 
 def test_without_hands_only_what_looks_is_left() -> None:

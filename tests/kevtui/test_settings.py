@@ -8,10 +8,22 @@ import pytest
 import sample_snapshots as samples
 from shown_app import shown
 
+import kevtui.observe
+from kevtui.alerting.choices import KINDS
 from kevtui.keymap import BINDINGS
+from kevtui.observe.alerts import SHARES
 from kevtui.observe.observer import LEASES_VARIABLE
+from kevtui.observe.snapshot import Severity
 from kevtui.permission import VARIABLE
-from kevtui.settings import FIELDS, BadSettings, Settings, columns_markdown, markdown, read_settings
+from kevtui.settings import (
+    FIELDS,
+    BadSettings,
+    Settings,
+    alerts_markdown,
+    columns_markdown,
+    markdown,
+    read_settings,
+)
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -49,6 +61,24 @@ def test_a_file_gives_theme_signs_and_keys(config: Path) -> None:
         ("undo_window_s = -1\n", ["undo_window_s: should be a number"]),
         ("keys = 1\n", ["keys: should be a table"]),
         ("[keys\n", ["is no TOML"]),
+        ("alerts = true\n", ["alerts: should be a table"]),
+        (
+            '[alerts]\nbell = true\nnotify = "loud"\nnotify_by = "osc99"\n',
+            ["alerts.bell: should be one of off", "alerts.notify: should", "alerts.notify_by: should be one of osc9"],
+        ),
+        (
+            '[alerts]\nhook = "rm -rf"\nhook_from = "off"\nhook_timeout_s = 0\nring = 1\n',
+            [
+                "alerts.hook: should be a list",
+                "alerts.hook_from: should",
+                "alerts.hook_timeout_s: should",
+                "alerts.ring: no such setting",
+            ],
+        ),
+        (
+            '[alerts]\nagain_s = -1\nmute = ["loud"]\n[alerts.again]\nslowed = true\n',
+            ["alerts.again.slowed: should", "alerts.again_s: should", "alerts.mute: no alert is of the kind 'loud'"],
+        ),
     ],
 )
 def test_every_mistake_is_a_line_that_names_file_and_key(config: Path, text: str, words: list[str]) -> None:
@@ -82,6 +112,7 @@ read_only = true
 undo_window_s = 1
 name_above_usd = 2
 columns = ["trial", "rate"]
+alerts.bell = "off"
 keys.quit = "f10"
 """
 
@@ -96,7 +127,11 @@ def test_every_field_can_be_set_and_every_setting_has_its_field(config: Path) ->
 
 def test_the_page_of_settings_has_every_field_column_and_variable() -> None:
     page = (REPOSITORY / "docs" / "settings.md").read_text()
-    for name, table in (("settings", markdown()), ("columns", columns_markdown())):
+    for name, table in (
+        ("settings", markdown()),
+        ("alerts", alerts_markdown()),
+        ("columns", columns_markdown()),
+    ):
         found = re.search(rf"<!-- {name}:[^\n]*-->\n(.*?)<!-- /{name} -->", page, re.DOTALL)
         assert found is not None
         assert found[1] == table, "paste what `python -m kevtui.settings` prints"
@@ -107,3 +142,40 @@ def test_the_example_of_the_page_can_be_used(config: Path) -> None:
     page = (REPOSITORY / "docs" / "settings.md").read_text()
     config.write_text(page.partition("```toml\n")[2].partition("```")[0])
     assert settings(config).columns[:2] == ("trial", "state")
+
+
+def test_without_a_table_of_alerts_only_what_is_critical_rings_and_nothing_else_is_told(config: Path) -> None:
+    read = settings(config).alerts
+    assert (read.bell, read.notify, read.hook) == (Severity.CRITICAL, None, ())
+
+
+def test_a_table_of_alerts_says_what_is_told_and_how(config: Path) -> None:
+    config.write_text("""
+[alerts]
+bell = "off"
+notify = "warning"
+notify_by = "both"
+hook = ["tell", "--quick now"]
+hook_from = "critical"
+hook_timeout_s = 2.5
+again_s = 60
+mute = ["silent"]
+
+[alerts.again]
+slowed = 3600
+""")
+    read = settings(config).alerts
+    assert (read.bell, read.notify, read.notify_by) == (None, Severity.WARNING, "both")
+    assert (read.hook, read.hook_from, read.hook_timeout_s) == (("tell", "--quick now"), Severity.CRITICAL, 2.5)
+    assert (read.again("silent"), read.again("slowed"), read.mute) == (60, 3600, {"silent"})
+
+
+def test_the_kinds_of_alerts_are_those_that_are_raised_and_those_that_the_page_lists() -> None:
+    observe = Path(kevtui.observe.__file__).parent
+    text = "".join((observe / name).read_text() for name in ("alerts.py", "trial_alerts.py"))
+    raised = set(re.findall(r'Alert\("([a-z-]+)"', text) + re.findall(r'Alert\(\s*"([a-z-]+)"', text))
+    shares = {f"{code}-{percent}" for code in re.findall(r'_of_share\(\s*"([a-z]+)"', text) for percent, _ in SHARES}
+    assert raised | shares == set(KINDS) and len(shares) == 6
+    page = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text()
+    listed = set(re.findall(r"`([a-z0-9-]+)`", "".join(re.findall(r"^\| (`.*?) \|", page, re.M))))
+    assert listed == set(KINDS)

@@ -203,6 +203,9 @@ async def test_each_session_has_control_of_its_own_and_only_once_it_is_looked_at
         def look(self, session: str | None) -> Sight:
             return Sight(mine=True, asked=self.asked)
 
+        def keep_alerts(self, session: str | None, state_file: str | None, alerts: object) -> None:
+            """Nothing is written down here."""
+
     eyes: list[Eyes] = []
 
     def open_eyes(name: str) -> Eyes:

@@ -29,7 +29,7 @@ ANSWERS: dict[str, dict[bytes, bytes]] = {
     # What a terminal of today answers; it offers synchronized output and no in-band resize.
     "answering": {
         rb"\x1b\[0?c": b"\x1b[?62;22c",
-        rb"\x1b\[>0?q": b"\x1bP>|xterm(388)\x1b\\",
+        rb"\x1b\[>0?q": b"\x1bP>|xterm(388)\x1b\\\\",
         rb"\x1b\]1([01]);\?(?:\x07|\x1b\\)": b"\x1b]1\\1;rgb:0000/0000/0000\x1b\\\\",
         rb"\x1b\[\?2026\$p": b"\x1b[?2026;2$y",
         rb"\x1b\[\?2048\$p": b"\x1b[?2048;0$y",
@@ -39,7 +39,7 @@ ANSWERS: dict[str, dict[bytes, bytes]] = {
     # tmux 3.3a says what it is, and nothing about synchronized output, resizing, colours or keys.
     "silent": {
         rb"\x1b\[0?c": b"\x1b[?1;2c",
-        rb"\x1b\[>0?q": b"\x1bP>|tmux 3.3a\x1b\\",
+        rb"\x1b\[>0?q": b"\x1bP>|tmux 3.3a\x1b\\\\",
     },
 }
 

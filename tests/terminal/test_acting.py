@@ -192,9 +192,9 @@ def test_read_only_opens_nothing_for_writing_locks_nothing_and_connects_to_nothi
     with dashboard(lab, "--read-only", *poll, prefix=prefix) as terminal:
         terminal.wait_for("READ-ONLY")
         terminal.wait_for("r201-full")
-        for key in "pncbhuaLWMRVX":
+        for key in "pncbhuaLWMRVX!!":
             terminal.press(key)
-            terminal.read(0.1)
+            terminal.read(0.1 if key != "!" else 0.5)
         terminal.wait_until_quiet()
         terminal.press("\x10")  # the palette
         terminal.wait_for("a command; enter runs it")

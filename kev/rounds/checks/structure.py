@@ -116,7 +116,7 @@ def _read_parts(value: dict[str, Any], problems: Problems) -> tuple[RoundSpec, f
             wrong = error.errors(include_url=False, include_context=False)
         for detail in wrong:
             where = _place(detail["loc"], value)
-            if detail["type"] == "string_type" and where[:1] == ("studies",) and where[-1] == "gpu":
+            if detail["type"] == "card" and where[:1] == ("studies",) and where[-1] == "gpu":
                 continue  # the studies' own check names the cards that have a price
             if not any(where[: len(place)] == place for place in dropped):
                 problems.add("wrong-type" if detail["type"] != "missing" else "missing-key", where, _words(detail))

@@ -105,3 +105,13 @@ def test_the_documentation_names_every_key_that_a_spec_may_have() -> None:
     text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     named = set(re.findall(r"[a-z_0-9]+", " ".join(re.findall(r"`([^`]+)`", text))))
     assert {key for shape in shapes for key in shape.model_fields} <= named
+
+
+@pytest.mark.parametrize("value", [None, 8, True, ["H200"], {"type": "H200", "{x}": 1}])
+def test_a_card_that_is_no_name_is_refused_with_its_study_its_value_and_the_known_ones(value: Any) -> None:
+    spec = changed(SPEC, "studies", "r201-full", "gpu", to=value)
+    with pytest.raises(DamagedFile) as caught:
+        parse_record(Path("r201.json"), spec, RoundSpec)
+    message = str(caught.value)
+    assert "studies.r201-full.gpu" in message and repr(value)[:10] in message
+    assert "write B200, H100, H200, T4, or one of them with :2 to :8" in message

@@ -13,8 +13,10 @@ import pytest
 from action_lab import REPOSITORY, ActionLab, wait_until
 
 from kev.clock import SystemClock
+from kev.ledger.book import FILE_NAME as LEDGER_FILE
 from kevtui import exit_codes
 from kevtui.actions.control import Control
+from kevtui.actions.proposal import Proposal
 from kevtui.actions.requests import directory_of, in_words, read_recent
 
 LAUNCH = ("launch", "r201", "--yes", "--name", "r201")
@@ -108,9 +110,30 @@ def test_a_card_without_a_price_is_refused_with_study_value_and_the_known_ones(l
     (check,) = [check for check in proposal.unmet if check.text == "every study has a bound"]
     assert all(word in check.detail for word in ("r201-delta", repr(gpu)[:40], "B200, H100, H200, T4"))
     assert not proposal.ready
+    unknown_is_no_zero(proposal)
     if gpu == "B300":
         assert lab.act(*LAUNCH).code == exit_codes.REFUSED
     assert lab.calls == []
+
+
+def unknown_is_no_zero(proposal: Proposal) -> None:
+    """What nobody can price has no bound in the preview, leaves nobody knows what, and is covered by nothing."""
+    facts = dict(proposal.facts)
+    assert facts["bound"] == "not known" and facts["headroom"].endswith(", not known after it")
+    assert proposal.bound is None and proposal.typed
+    assert "the authorization covers it" in {check.text for check in proposal.unmet}
+    assert "$0.00 at most" not in str(proposal.to_json())
+
+
+@pytest.mark.parametrize("verb", ["launch", "reads"])
+def test_a_ledger_that_cannot_be_read_is_never_taken_for_all_started_or_for_no_cost(lab: ActionLab, verb: str) -> None:
+    lab.start(next(iter(lab.orders())))
+    path = lab.runs / LEDGER_FILE
+    path.write_bytes(path.read_bytes().replace(b'"unit"', b'"un', 1))
+    proposal = lab.propose(verb, "r201")
+    assert not proposal.already and not proposal.ready
+    assert proposal.bound is None and "$0.00 at most" not in str(proposal.to_json())
+    assert lab.act(verb, "r201", "--yes", "--name", "r201").code == exit_codes.REFUSED
 
 
 def test_a_failure_is_told_with_its_cause_and_may_be_tried_again(lab: ActionLab) -> None:

@@ -165,3 +165,9 @@ def test_of_nested_mounts_the_nearest_counts(tmp_path: Path) -> None:
     assert place.kind_of(inner, mounts) == "nfs4"
     assert place.kind_of(tmp_path, mounts) == "ext4"
     assert place.kind_of(tmp_path, "") == ""
+
+
+def test_a_hook_that_is_not_there_is_a_risk_that_is_named() -> None:
+    assert machine.hook(("to-phone", "--quick"), "/usr/bin/to-phone").outcome is Outcome.GOOD
+    missing = machine.hook(("to-phone",), None)
+    assert missing.outcome is Outcome.RISK and "to-phone" in missing.found and missing.fix

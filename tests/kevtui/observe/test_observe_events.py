@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from kevtui.observe.snapshot import Severity
+
 
 def test_a_state_that_changes_while_we_watch_is_an_event(checkout: Any, watching: Any) -> None:
     checkout.spawn("r9-a")
@@ -29,3 +31,16 @@ def test_a_journal_is_read_by_its_newlines_alone_and_its_times_as_moments(checko
     assert told["r9"].at is None and "has no time zone" in told["r9"].text and "4b: 4b-a" in told["r9"].text
     assert told["r7"].at < told["r8"].at
     assert snapshot.findings[0].reason.startswith("line 5: ")
+
+
+def test_a_line_of_the_journal_keeps_its_severity_whatever_word_its_writer_had_for_it(
+    checkout: Any, watching: Any
+) -> None:
+    words = {"info": Severity.INFO, "warning": Severity.WARNING, "critical": Severity.CRITICAL,
+             "error": Severity.CRITICAL, "a new word": Severity.INFO}  # fmt: skip
+    checkout.write("runs/night-state.json", {"session": "night", "authorization_usd": 50})
+    lines = [{"at": f"2027-03-28T00:0{n}:00Z", "kind": "alert", "severity": word, "text": word}
+             for n, word in enumerate(words)]  # fmt: skip
+    checkout.write("runs/night-events.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines).encode())
+    told = {event.text: event.severity for event in watching("night").observe().events}
+    assert told == words

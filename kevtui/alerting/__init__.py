@@ -1,0 +1,1 @@
+"""How an alert reaches somebody who is not looking: which ones are told, when, and by what."""
