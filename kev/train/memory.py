@@ -61,7 +61,7 @@ class MemoryEstimate:
     def describe(self) -> str:
         """The estimate in words, for the log."""
         if self.largest_pass is None:
-            return f"{_mib(self.total)} a rank, without its passes (they are not estimated for several ranks),"
+            return f"{_mib(self.total)}, without its passes (they are not estimated where weights are split),"
         kept = f"{_mib(self.total)} (weights {_mib(self.weights)}, optimizer {_mib(self.optimizer)}"
         if self.step_gradients > self.gradients + self.largest_pass:
             return f"{kept}, gradients in fp32 {_mib(self.step_gradients)})"

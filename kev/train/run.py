@@ -93,7 +93,8 @@ def _train(
         _say_start(trainer, examples, resume, restored, threads)
         counters.threads = threads
         estimate = trainer.estimate()
-        log.say(f"plan: about {estimate.describe()} of tensors at the peak")
+        each = " a rank" if parallel.world > 1 else ""
+        log.say(f"plan: about {estimate.describe()} of tensors{each} at the peak")
         _refuse_too_large(estimate.total, parallel)
         _reset_peak(parallel)
         trainer.train()

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -82,11 +82,14 @@ class Run:
 
     def estimate(self, sequences: int, length: int) -> MemoryEstimate:
         """What training will need at its peak, if its largest pass is that large."""
-        if self.parallel.world > 1:
+        several = self.parallel.world > 1
+        if several and self.config.full_ft:
             return static_memory(self.model, self.optimizer)
         self.reseed(0)
         probe = partial(_probe, self)
-        return estimate_memory(self.model, self.optimizer, probe, sequences=sequences, length=length)
+        found = estimate_memory(self.model, self.optimizer, probe, sequences=sequences, length=length)
+        # What is summed over ranks is a copy in fp32, beside the gradients themselves.
+        return replace(found, step_gradients=found.gradients + found.step_gradients) if several else found
 
 
 def pick_device(options: TrainingOptions) -> torch.device:

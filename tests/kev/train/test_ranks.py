@@ -1,5 +1,6 @@
 """Two ranks train what one would, and write one log, one checkpoint and one line for each rank and step."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,12 @@ from kev.model.loading import load_checkpoint
 def losses_of(out_dir: Path) -> list[float]:
     lines = [line.value for line in files.parse_json_lines((out_dir / "metrics.jsonl").read_bytes())]
     return [line["loss"] for line in sorted(lines, key=lambda line: line["step"]) if line["rank"] == 0]
+
+
+def largest_pass(log: str) -> str | None:
+    """What the plan's line says of it."""
+    match = re.search(r"plan: about .*largest pass (\d+ MiB)", log)
+    return None if match is None else match[1]
 
 
 @pytest.mark.parametrize("kind", ["lora", "full"])
@@ -30,6 +37,8 @@ def test_two_ranks_take_the_steps_of_one(
     assert sorted(ranks) == [0] * 4 + [1] * 4
     log = (two.out_dir / "train.log").read_text()
     assert log.count("device=cpu world=2") == 1 and log.count("saved ") == 1
+    alone, shared = (largest_pass((run.out_dir / "train.log").read_text()) for run in (one, two))
+    assert alone is not None and shared == (alone if kind == "lora" else None), "the passes of a rank are those of one"
     first, second = (load_checkpoint(run.out_dir / "checkpoint").state_dict() for run in (one, two))
     assert first.keys() == second.keys()
     assert all(first[name].dtype == second[name].dtype for name in first)
