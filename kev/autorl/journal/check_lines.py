@@ -70,6 +70,7 @@ def _differences(line: ReadLine, said: RoundLine, section: Section, known: Round
 
 
 def _same(one: object, other: object) -> bool:
+    """Whether a line has what a section has."""
     if isinstance(one, int | float) and isinstance(other, int | float):
-        return agrees(float(one), float(other)) or agrees(float(other), float(one))
+        return agrees(other, one)  # the section may be rounded, the line is for computing
     return one == other

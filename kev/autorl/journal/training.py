@@ -88,7 +88,7 @@ def training_in(read: ReadSources, file: str = "") -> Training:
     named = [source for source in sources if file in ("", source.path.relative_to(code).as_posix(), source.path.name)]
     made = [each for each in _trainers(sources, evaluator) if any(each.source is source for source in named)]
     if not made:
-        return Training(_without_trainer(named, evaluator) if not told else UNKNOWN, findings=told)
+        return _untrained(named, evaluator) if not told else Training(findings=told)
     names = sorted({each.trainer for each in made})
     if len(names) > 1 or told or not _is_trained(named, _used_names(sources)):
         return Training(UNKNOWN, {"trainer": "+".join(names)}, findings=told)
@@ -169,6 +169,16 @@ def _live_calls(node: ast.AST, used: set[str]) -> Iterator[ast.Call]:
 def _is_trained(sources: Sequence[Source], used: set[str]) -> bool:
     calls = (call.func for source in sources for call in _live_calls(source.tree, used))
     return any(isinstance(func, ast.Attribute) and func.attr == "train" for func in calls)
+
+
+def _untrained(sources: Sequence[Source], evaluator: Evaluator) -> Training:
+    """What source without a trainer is, and the call that copies where it only does that."""
+    kind = _without_trainer(sources, evaluator)
+    for source in sources if kind == "copy_model" else ():
+        for call in ast.walk(source.tree):
+            if isinstance(call, ast.Call) and evaluator.origin(call.func, source) in _COPIES:
+                return Training(kind, where=f"{source.path.name} L{call.lineno}", path=source.path, line=call.lineno)
+    return Training(kind)
 
 
 def _without_trainer(sources: Sequence[Source], evaluator: Evaluator) -> str:

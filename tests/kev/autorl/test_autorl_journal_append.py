@@ -181,6 +181,7 @@ def test_a_copy_of_the_base_is_a_failure_of_its_own_type(tmp_path: Path) -> None
     run = MadeUpRun(tmp_path / "run", script="import shutil\nshutil.copytree('a', 'b')\n")
     run.append(submission=run.submit(1.5, label="no change"))
     (line,) = run.lines
+    assert "shutil.copytree('a', 'b')" in read_journal(run.summary).sections[0].text("关键代码")
     assert (line["train_type"], line["failure_type"], line["improvement"]) == ("copy_model", "copy_model_fallback", 0.0)
     assert run.findings() == []
 
