@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kevtui.observe import derive
+from kevtui.observe.scope import natural
 from kevtui.observe.snapshot import Lease
 from kevtui.observe.sources import Sources
 
@@ -47,10 +48,13 @@ class LeaseBook:
 
         `changed` are the folders in which anything moved; `nonce_of` is given where a ledger may have moved.
         """
-        prefix = f"{self._sources.leases}/"
+        prefix, came = f"{self._sources.leases}/", False
         for folder in changed:
             if folder.startswith(prefix) and folder.count("/") == prefix.count("/") + 1:
-                self._read(folder)
+                came |= self._read(folder)
+        if came:
+            # In the order of their names: another observer of the same files met them in another one.
+            self._seen = dict(sorted(self._seen.items(), key=lambda item: natural(item[0])))
         if nonce_of is not None:
             for trial, seen in self._seen.items():
                 nonce = nonce_of(trial)
@@ -78,12 +82,14 @@ class LeaseBook:
             seen.since += gap_s
             seen.due = 0.0
 
-    def _read(self, folder: str) -> None:
+    def _read(self, folder: str) -> bool:
+        """Whether it is a lease that was not there before."""
         trial, lease = self._sources.trial_lease(folder)
         if lease is None:
             self._seen.pop(trial, None)
-            return
+            return False
         seen = self._seen.get(trial)
+        came = seen is None
         monotonic, heartbeat = self._sources.monotonic, float(lease.heartbeat)
         met_age_s = self._sources.now_unix - heartbeat
         if seen is None:
@@ -92,6 +98,7 @@ class LeaseBook:
             seen.heartbeat, seen.since, seen.changed = heartbeat, monotonic, True
             seen.met_age_s, seen.lead_s = met_age_s, -met_age_s
         seen.record, seen.due = lease, 0.0
+        return came
 
 
 def _judge(trial: str, seen: _Seen, *, now_unix: float, monotonic: float) -> Lease:

@@ -31,6 +31,20 @@ def test_a_lease_of_another_attempt_than_the_ledgers_newest_is_told(checkout: An
     assert "lease-nonce" in {alert.code for alert in snapshot.alerts}
 
 
+def test_leases_stand_in_the_order_of_their_names_whoever_came_first(checkout: Any, watching: Any, clock: Any) -> None:
+    checkout.spawn("r9-a", labels=12)
+    now, later = clock.now().timestamp(), (3, 0)
+    for number in (10, 2, 11, 1):
+        checkout.lease("r9-a", heartbeat=now, trial=f"{number:02d}-trial-{number}")
+    observer = watching()
+    observer.observe()
+    for number in later:
+        checkout.lease("r9-a", heartbeat=now, trial=f"{number:02d}-trial-{number}")
+    clock.pass_(1)
+    order = [lease.trial for lease in observer.observe().leases]
+    assert order == [f"r9-a/trial-{number}" for number in (0, 1, 2, 3, 10, 11)]
+
+
 def test_our_own_suspension_is_not_anothers_silence(checkout: Any, watching: Any, clock: Any) -> None:
     checkout.spawn("r9-a")
     checkout.watch("r9-a", {})
