@@ -26,7 +26,9 @@ from kev.errors import KevError
 from kev.ledger.units import Attempt
 
 RESERVE = 3
-PASSING = ("is not below the headroom", "nothing new is started", "the spend is unknown")
+PASSING = (
+    "is not below the headroom", "nothing new is started", "the spend is unknown", "nothing is started on it",
+)  # fmt: skip
 """Why reads are refused that may be made later."""
 
 
@@ -335,8 +337,8 @@ class World:
     def check_again(self) -> None:
         """A watch of what has come to rest ends at once, and changes nothing.
 
-        There may be headroom by now, the meter may be read again or the pause be lifted, for want of which reads were
-        skipped. Then it makes these, and nothing else; the watch after it changes nothing.
+        There may be headroom by now, the meter may be read again, the pause be lifted or a damaged file put back, for
+        want of which reads were skipped. Then it makes these, and nothing else; the watch after it changes nothing.
         """
         skipped = any(reason in line for line in self.trace for reason in PASSING)
         began = self.watch_again(600 if skipped else 60)
