@@ -121,7 +121,7 @@ def compose_round(
     )  # fmt: skip
     said = {
         STATUS: f"{FAILURE if bad else SUCCESS} (exit_code={'unknown' if exit_code is None else exit_code})",
-        SCORE: score_text(score, improvement, *_best(iteration, entries, sections, known)),
+        SCORE: score_text(score, improvement, *_best(iteration, _so_far(entries, facts.scores), sections, known)),
         TYPE: training.kind,
         SETTINGS: training.settings_text(),
         WHAT: without_marks(order.what) or _what(training, entry, language),
@@ -183,7 +183,13 @@ def _entries(
         raise Refused(
             f"scores.json has no submission {order.submission}; what is being graded gets its round afterwards"
         )
-    return [*(each for each in fresh if each.submission_id < found.submission_id), found], found
+    return [found], found
+
+
+def _so_far(entries: Sequence[ScoreEntry], scores: Scores) -> list[ScoreEntry]:
+    """Those of a round, and what was submitted before them: a round may tell of a later one first."""
+    last = max((each.submission_id for each in entries), default=0)
+    return [each for each in scores.entries if each.submission_id <= last]
 
 
 def _best(
@@ -192,9 +198,9 @@ def _best(
     """The best score so far and the round that has it; the first of equals."""
     found: Mapping[int, tuple[float, int]] = {
         each.submission_id: (each.score or 0.0, number)
-        for number, own in [
-            *((section.iteration, facts.own) for section, facts in zip(sections, known, strict=True)),
+        for number, own in [  # what an earlier round has is that round's
             (iteration, tuple(entries)),
+            *((section.iteration, facts.own) for section, facts in zip(sections, known, strict=True)),
         ]
         for each in own
         if each.is_valid

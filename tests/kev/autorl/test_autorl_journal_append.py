@@ -55,6 +55,16 @@ def test_the_same_order_again_writes_nothing_however_it_names_its_round(tmp_path
     assert run.append() == 2
 
 
+def test_a_submission_that_is_told_of_after_a_later_one_has_a_round_of_its_own(tmp_path: Path) -> None:
+    run = MadeUpRun(tmp_path / "run")
+    for score in (60.0, 50.0, 40.0):
+        run.submit(score)
+    assert [run.append(submission=number) for number in (2, 1, 3, 1)] == [1, 2, 3, 2]
+    said = [section.text("Score") for section in read_journal(run.summary).sections]
+    assert [each.partition(" | ")[0] for each in said] == ["50.0", "60.0", "40.0"] and run.findings() == []
+    assert all(each.endswith("Best: 60.0 (iter 1)") for each in said)
+
+
 @pytest.mark.parametrize("failed", [False, True])
 def test_a_kill_at_any_byte_loses_no_round_and_doubles_none(tmp_path: Path, failed: bool) -> None:
     run = three_rounds(tmp_path / "run")
@@ -119,10 +129,11 @@ def test_writers_at_once_write_each_round_once_and_none_into_another(tmp_path: P
         run.submit(score)
     started = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(run.workspace.directory), *map(str, numbers)])
-        for numbers in ([4, 4], [4])
+        for numbers in ([1, 3, 3], [2, 4, 1])
     ]
     assert [each.wait(60) for each in started] == [0, 0]
-    assert [line["iteration"] for line in run.lines] == [1] and run.summary.count("## Iteration") == 1
+    assert [line["iteration"] for line in run.lines] == [1, 2, 3, 4] and run.findings() == []
+    assert sorted(str(line["score"]) for line in run.lines) == ["10.0", "20.0", "30.0", "40.0"]
 
 
 def test_a_failure_says_its_type_and_what_shows_it_and_a_second_one_that_nothing_is_new(
