@@ -33,8 +33,8 @@ async def pull_unit(engine: Engine, unit: Unit, *, weights: bool = False) -> Pul
                 missing.append(error)
         if len(missing) == len(parts):
             raise missing[0]
-        if unit.order.kind == "trial":
-            _rank(engine, unit.order.name)
+        if unit.order.kind in ("trial", "rescore"):
+            _rank(engine, unit.order.payload["study"])
     return done
 
 

@@ -11,11 +11,15 @@ from kev.document import read_value
 from kev.ledger.units import trial_id
 from kev.records.ledger import Order
 from kev.records.plan import is_full_weight
-from kev.records.spec import RoundSpec, Study
-from kev.worker.orders import label_of, trial_directory, trial_function
+from kev.records.spec import DEFAULT_GPU, RoundSpec, Study
+from kev.worker.orders import RESCORE_FUNCTION, label_of, trial_directory, trial_function
 
 Wanted = tuple[str, Order]
 """A unit's id and its order."""
+
+RESCORE_TIMEOUT_S = 7200
+RESCORE_MEMORY_MB = 131_072
+"""Large models do not load into what the function has; the bound of a read counts more than this."""
 
 MICRO = Decimal("0.000001")
 
@@ -82,6 +86,34 @@ def trial_order(
         study_usd=study_usd,
         session=provenance.session,
     )
+
+
+def rescore_id(trial: Order, number: int = 0) -> str:
+    """The unit that scores a trial again."""
+    return f"rescore/{trial.remote}/{number}"
+
+
+def rescore_order(trial: Order, provenance: Provenance) -> Wanted:
+    """Scoring a trial whose training is whole, on one card, for as long as its function has."""
+    gpu = (trial.gpu or DEFAULT_GPU).partition(":")[0]
+    payload = trial.payload
+    return rescore_id(trial), Order(
+        kind="rescore",
+        name=f"{trial.remote}/rescore",
+        function=RESCORE_FUNCTION,
+        payload={"sources": provenance.sources, "git_commit": provenance.commit, "study": payload["study"],
+                 "directory": trial.remote.partition("/")[2], "suite": payload.get("suite"),
+                 "transfer": payload.get("transfer")},
+        gpu=gpu,
+        timeout=RESCORE_TIMEOUT_S,
+        memory_mb=RESCORE_MEMORY_MB,
+        attempt_usd=round_up(budget.compute_bound(gpu, RESCORE_TIMEOUT_S, 1)),
+        remote=trial.remote,
+        local=trial.local,
+        app=trial.app,
+        session=provenance.session,
+        round=trial.round,
+    )  # fmt: skip
 
 
 def round_up(amount: Decimal) -> Decimal:

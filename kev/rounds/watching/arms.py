@@ -69,7 +69,7 @@ class Arms:
         trial, run = self._loaded.spec.arms[arm].trial, self._run_of(arm)
         if trial is not None and not self._has_result(trial):
             unit = self._trial_unit(trial)
-            return unit is not None and unit.settled
+            return unit is not None and unit.settled and watch.rescores.is_over(unit, watch)
         if watch.blends.makes(run) and not watch.blends.is_made(run) and watch.blends.is_over(watch):
             return True
         units = self._engine.ledger.read()

@@ -6,6 +6,7 @@ The first try is one unit, and the one retry after a failure another; each write
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from kev import files
 from kev.errors import Refused
 from kev.ledger.units import Unit, Units
 from kev.records.ledger import Order
@@ -63,7 +64,7 @@ class Blends:
         units = self._engine.ledger.read()
         return all(
             (unit_id in watch.blocked and watch.is_blocked(unit_id, ""))
-            or self._lost_input(order) is not None
+            or self._lost_input(order, watch) is not None
             or (next_try(units, unit_id, order) is None and all(unit.settled for unit in self._units(units, unit_id)))
             for unit_id, order in self._orders.items()
         )
@@ -86,7 +87,7 @@ class Blends:
 
     async def _is_ready(self, order: Order, unit_id: str, watch: "Watch") -> bool:
         """Whether what it is made of is there. Raises Refused for what no trial of this round makes and is not."""
-        lost = self._lost_input(order)
+        lost = self._lost_input(order, watch)
         if lost is not None:
             if unit_id not in watch.warned:
                 watch.warned.add(unit_id)
@@ -99,15 +100,19 @@ class Blends:
             if trial is None:
                 if not await self._engine.compute.listdir(RUNS_VOLUME, "/" + path.removeprefix(VOLUME)):
                     raise Refused(f"{path} is not on the volume yet")
-            elif trial.outcome != "done":
+            elif not self._has_landed(trial):
                 watch.show_wait(unit_id, f"waits for {path}")
                 return False
         return True
 
-    def _lost_input(self, order: Order) -> Unit | None:
+    def _lost_input(self, order: Order, watch: "Watch") -> Unit | None:
         """The trial that it is made of and that will not be, if any."""
-        trials = (self._trial_of(path) for path in _inputs(order))
-        return next((trial for trial in trials if trial and trial.settled and trial.outcome != "done"), None)
+        trials = [trial for path in _inputs(order) if (trial := self._trial_of(path)) is not None]
+        lost = (trial for trial in trials if trial.settled and not self._has_landed(trial))
+        return next((trial for trial in lost if watch.rescores.is_over(trial, watch)), None)
+
+    def _has_landed(self, trial: Unit) -> bool:
+        return trial.outcome == "done" or "result.json" in files.list_names(self._engine.root / trial.order.local)
 
     def _trial_of(self, path: str) -> Unit | None:
         """The trial of this round that makes a checkpoint of the volume."""

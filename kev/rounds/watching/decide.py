@@ -131,7 +131,7 @@ def _bring_home(unit: Unit, current: Attempt, home: frozenset[str], pulled: bool
 
 
 def _finished(unit: Unit, home: frozenset[str]) -> Settle | None:
-    if unit.order.kind == "trial":
+    if unit.order.kind in ("trial", "rescore"):
         if "result.json" in home:
             return Settle("done")
         return Settle("failed", "failed.json is on the volume") if "failed.json" in home else None
@@ -143,7 +143,7 @@ def _go_on(unit: Unit, current: Attempt, lease: LeaseView | None) -> Action:
     if unit.order.kind != "trial" or current.outcome not in CONTINUABLE:
         return Settle("failed", said)
     if unit.order.attempts == 1:
-        return Settle("failed", f"{said}; such a trial has one attempt and keeps nothing")
+        return Settle("failed", f"{said}; such a trial has one attempt")
     if not unit.attempts_left:
         return Settle("failed", f"{said}; all {unit.order.attempts} attempts are used")
     if is_crash_loop(unit.counted[-LOOP_OF_TRIAL:], LOOP_OF_TRIAL):

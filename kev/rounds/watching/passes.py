@@ -26,6 +26,7 @@ from kev.rounds.watching.arms import Arms
 from kev.rounds.watching.asking import Silence, poll, project, settle_unanswered, sweep
 from kev.rounds.watching.blends import Blends
 from kev.rounds.watching.follow import Follower
+from kev.rounds.watching.rescores import Rescores
 
 UNSTARTED_S = 900.0
 """A unit that was reserved and not started for so long lost its launcher; the watcher starts it."""
@@ -68,6 +69,7 @@ class Watch:
     def __post_init__(self) -> None:
         self.blends = Blends(self.engine, self.loaded)
         self.arms = Arms(self.engine, self.loaded)
+        self.rescores = Rescores(self.engine, self.loaded)
         self.follower = Follower(self.engine)
 
     def units(self) -> list[Unit]:
@@ -78,6 +80,7 @@ class Watch:
             for unit in self.engine.ledger.read().by_id.values()
             if unit.order.round == number
             or unit.id in self.blends.ids
+            or self.rescores.owns(unit)
             or (unit.order.kind == "sources" and unit.order.session == session)
         ]
 
@@ -101,9 +104,11 @@ class Watch:
             if not unit.settled and unit.live is None:
                 await self._step(unit, mode)
         if mode.mode == "running":
+            await self.rescores.launch(self)
             await self.blends.launch(self)
             await self.arms.launch(self)
         elif mode.by_engine:
+            self.rescores.hold(self, mode.reason)
             self.arms.hold(self, mode.reason)
         await self.follower.follow(self.units())
         await project(self)

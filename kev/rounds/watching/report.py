@@ -65,15 +65,17 @@ def is_quiet(watch: Watch) -> bool:
 def _state(unit: Unit, watch: Watch) -> TrialState:
     current = unit.current
     silence = watch.silent.get(unit.id)
+    has_result = "result.json" in files.list_names(watch.engine.root / unit.order.local)
     status = "running"
-    if unit.settled:
+    if unit.settled and has_result:
+        status = "done"  # also of a trial that failed, and was scored once more
+    elif unit.settled:
         status = STATUS.get(unit.outcome or "", "failed")
     elif current is not None and not current.live:
         status = STATUS.get(current.outcome or "", "running")
-    landed = unit.outcome == "done" and "result.json" in files.list_names(watch.engine.root / unit.order.local)
     values = {
         "status": status,
-        "launched": landed,
+        "launched": unit.settled and has_result,
         "transient": silence.times if silence is not None else 0,
         "call": current.call if current is not None else None,
         "error": (unit.text or watch.waits.get(unit.id) or (silence.text if silence else None) or None),

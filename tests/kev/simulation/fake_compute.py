@@ -336,6 +336,8 @@ class FakeCompute:
         found = dict(self.volume)
         now = self.clock.time
         for call in self.calls.values():
+            if "trained" in call.payload and not call.duplicate and now >= call.stops:
+                found[f"{trial_of(call.payload)}/checkpoint/training_metrics.json"] = b"{}\n"
             if call.duplicate or call.phase(now) is not Phase.SUCCEEDED or (isinstance(call.result, dict) and
                                                                             "refused" in call.result):  # fmt: skip
                 continue
@@ -347,6 +349,8 @@ class FakeCompute:
                 )
             elif call.function == "run_bench" and not failed:
                 found[f"bench/{call.payload['name']}/rows.json"] = b"[]\n"
+            elif call.function == "run_resume" and not failed:
+                found[f"{call.payload['study']}/{call.payload['directory']}/result.json"] = b"{}\n"
             elif call.function == "run_interpolate" and not failed:
                 for alpha in call.payload["alphas"]:
                     place = blend_directory(call.payload["study"], call.payload["prefix"], alpha)

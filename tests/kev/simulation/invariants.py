@@ -145,7 +145,7 @@ class Invariants:
                 continue
             admitted += call.worst
             if "study" in call.payload:
-                trials.append((call.payload["study"], call.payload.get("index", call.payload.get("prefix"))))
+                trials.append((call.payload["study"], work_of(call.payload)))
         _hold(admitted < float(self.ceiling), f"${admitted:.4f} is admitted, out of ${self.ceiling}")
         _hold(len(trials) == len(set(trials)), f"two live attempts of one trial or blend: {trials}")
 
@@ -165,6 +165,13 @@ class Invariants:
             return str(orjson.loads(data)["mode"])
         except (orjson.JSONDecodeError, KeyError):
             return "soft"
+
+
+def work_of(payload: dict[str, Any]) -> object:
+    """What of its study a call is about: a trial, whether it trains or only scores, or a blend."""
+    if "directory" in payload:
+        return int(payload["directory"].rpartition("-")[2])
+    return payload.get("index", payload.get("prefix"))
 
 
 def _hold(holds: bool, otherwise: str) -> None:

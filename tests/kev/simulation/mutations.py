@@ -17,7 +17,7 @@ from kev.errors import DamagedFile
 from kev.ledger import book, units, views
 from kev.records.base import write_record
 from kev.rounds import cancel, read_orders, resume
-from kev.rounds.watching import asking, blends, decide, pending, sweep
+from kev.rounds.watching import asking, blends, decide, pending, rescores, sweep
 from kev.rounds.watching.passes import Watch
 
 Patch = pytest.MonkeyPatch
@@ -314,6 +314,19 @@ def mix_what_is_not_there_yet(patch: Patch) -> None:
     patch.setattr(blends.Blends, "_is_ready", is_ready)
 
 
+def score_what_may_run(patch: Patch) -> None:
+    """A trial is scored again as soon as it is begun."""
+
+    def may_be_scored(_self: Any, trial: units.Unit) -> bool:
+        return trial.order.kind == "trial" and bool(trial.counted)
+
+    async def is_trained(_self: Any, _trial: units.Unit) -> bool:
+        return True
+
+    patch.setattr(rescores.Rescores, "_may_be_scored", may_be_scored)
+    patch.setattr(rescores.Rescores, "_is_trained", is_trained)
+
+
 @contextmanager
 def built_in(mutation: Mutation, patch: Patch) -> Iterator[None]:
     """The engine with one fault."""
@@ -331,6 +344,7 @@ MUTATIONS: list[Mutation] = [
     ignore_a_pause, keep_a_torn_line, leave_the_call_unwritten, take_success_for_a_result,
     keep_the_newest_reading_only, write_over_damage, overlook_damage, take_an_empty_ledger_for_a_new_one,
     resume_without_the_gate, trust_an_old_reading, mix_while_it_is_mixed, mix_what_is_not_there_yet,
+    score_what_may_run,
 ]  # fmt: skip
 RARE: list[Mutation] = [
     adopt_without_the_nonce, believe_that_what_is_unknown_was_cancelled,

@@ -46,6 +46,7 @@ class World:
 
     def __post_init__(self) -> None:
         draw = self.stream("world")
+        self.trained = self.stream("trained")
         self.net, self.wreck, self.work = self.stream("net"), self.stream("wreck"), self.stream("work")
         self.clock = FakeClock()
         # This machine may be hours off; what runs on it is corrected separately, within a minute and a half.
@@ -274,12 +275,14 @@ class World:
             if payload.get("suite") == HUNGRY:
                 return Plan(seconds=9000, stop_delay=stop)
             kind = kind if kind > 0.6 else 0.0
-        if "prefix" in payload:
+        if "prefix" in payload or "directory" in payload:
             ending = Phase.FAILED if kind < 0.2 else Phase.LOST if kind < 0.25 else Phase.SUCCEEDED
             return Plan(seconds=draw.uniform(60, 5000), ending=ending, queue=queue, stop_delay=stop)
         if "index" in payload:
             if kind < 0.25:
                 payload["ends_lease"] = draw.random() < 0.5
+                if self.trained.random() < 0.4:
+                    payload["trained"] = True
                 return Plan(seconds=9000, queue=queue, stop_delay=stop)
             ending = Phase.FAILED if kind < 0.3 else Phase.LOST if kind < 0.36 else Phase.SUCCEEDED
             return Plan(seconds=draw.uniform(100, 3000), ending=ending, queue=queue, stop_delay=stop)
@@ -343,7 +346,9 @@ class World:
         skipped = any(reason in line for line in self.trace for reason in PASSING)
         began = self.watch_again(600 if skipped else 60)
         if skipped and began:
-            hold(all(name.startswith(("read/", "blend/")) for name in began), f"a second watch began {began}")
+            hold(
+                all(name.startswith(("read/", "blend/", "rescore/")) for name in began), f"a second watch began {began}"
+            )
             began = self.watch_again(60)
         hold(not began, f"a watch of a finished round began {began}")
 
