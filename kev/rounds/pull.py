@@ -24,7 +24,10 @@ async def pull_unit(engine: Engine, unit: Unit, *, weights: bool = False) -> Pul
     Raises LockHeld if the name is being pulled, NotFound if it wrote nothing, or a RemoteError.
     """
     done, missing = PullReport(), []
-    with files.locked(engine.runs / f".pull-{unit.order.name.replace('/', '-')}.lock"):
+    # The scores of a trial go to its study, of which there is one pull at a time.
+    is_trial = unit.order.kind in ("trial", "rescore")
+    name = str(unit.order.payload.get("study") or unit.order.name) if is_trial else unit.order.name
+    with files.locked(engine.runs / f".pull-{name.replace('/', '-')}.lock"):
         parts = parts_of(unit.order)
         for remote, local in parts:
             try:
@@ -33,8 +36,8 @@ async def pull_unit(engine: Engine, unit: Unit, *, weights: bool = False) -> Pul
                 missing.append(error)
         if len(missing) == len(parts):
             raise missing[0]
-        if unit.order.kind in ("trial", "rescore"):
-            _rank(engine, unit.order.payload["study"])
+        if is_trial:
+            _rank(engine, name)
     return done
 
 
