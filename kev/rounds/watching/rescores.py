@@ -34,6 +34,8 @@ class Rescores:
 
     async def launch(self, watch: "Watch") -> None:
         """Start the scoring of every trial that was trained and that no attempt is left for."""
+        if not watch.continues:
+            return  # what was cut off is left to a person
         for trial in self._open(watch):
             unit_id, order = rescore_order(trial.order, self._engine.provenance)
             with watch.hindrances(unit_id):
@@ -49,7 +51,7 @@ class Rescores:
 
     def is_over(self, trial: Unit, watch: "Watch") -> bool:
         """Whether a trial without a result will get none."""
-        if not self._may_be_scored(trial) or self._trained.get(trial.id) is False:
+        if not (watch.continues and self._may_be_scored(trial)) or self._trained.get(trial.id) is False:
             return True
         unit_id = rescore_id(trial.order)
         unit = self._engine.ledger.read().by_id.get(unit_id)

@@ -52,6 +52,13 @@ async def test_one_whose_training_did_not_end_is_not_scored(round_lab: RoundLab)
     assert night.spawned("rescore/") == [] and night.spawned("read/runs/r201-2b-delta") == []
 
 
+async def test_what_was_cut_off_is_left_to_a_person_where_that_is_asked_for(round_lab: RoundLab) -> None:
+    night = Night(round_lab, cut_off("r201-delta", trained=True))
+    await night.launch()
+    assert await night.watch(continues=False)
+    assert night.spawned("rescore/") == [] and night.unit(DELTA).outcome == "failed"
+
+
 @pytest.mark.parametrize("end", [Phase.FAILED, Phase.LOST])
 async def test_scores_that_fail_are_not_tried_again_and_the_arm_is_left(round_lab: RoundLab, end: Phase) -> None:
     night = Night(round_lab, cut_off("r201-delta", trained=True, scores=Plan(seconds=60, ending=end)))

@@ -341,16 +341,19 @@ class World:
         """A watch of what has come to rest ends at once, and changes nothing.
 
         There may be headroom by now, the meter may be read again, the pause be lifted or a damaged file put back, for
-        want of which reads were skipped. Then it makes these, and nothing else; the watch after it changes nothing.
+        want of which reads and scores were skipped. Then it makes these, and nothing else, as far as it may now; the
+        watch after it goes on with what was skipped again.
         """
-        skipped = any(reason in line for line in self.trace for reason in PASSING)
-        began = self.watch_again(600 if skipped else 60)
-        if skipped and began:
-            hold(
-                all(name.startswith(("read/", "blend/", "rescore/")) for name in began), f"a second watch began {began}"
-            )
-            began = self.watch_again(60)
-        hold(not began, f"a watch of a finished round began {began}")
+        seen = 0
+        for _ in range(6):
+            skipped = any(reason in line for line in self.trace[seen:] for reason in PASSING)
+            seen = len(self.trace)
+            began = self.watch_again(600 if skipped else 60)
+            if not began:
+                return
+            later = all(name.startswith(("read/", "blend/", "rescore/")) for name in began)
+            hold(skipped and later, f"a watch of a finished round began {began}")
+        hold(False, "every watch of a finished round begins something")
 
     def watch_again(self, points: int) -> list[str]:
         """Watch once more, for so many points at most. Returns what that began."""
