@@ -54,6 +54,8 @@ async def what_is_lost(engine: Engine, unit: Unit) -> str:
         return "nothing, it had not started"
     if unit.order.kind in ("blend", "mirror"):
         return "the checkpoint that it is at; those before it are whole"
+    if unit.order.kind == "agent":
+        return "the run of the agent"
     if unit.order.kind == "rescore":
         return "the scores; the checkpoint stays"
     if unit.order.kind != "trial":

@@ -42,6 +42,9 @@ def _entry_point(order: Order) -> str:
         case "mirror":
             return _words("mirror_snapshots", paths=",".join(payload.get("checkpoints") or ()),
                           repo=payload.get("repo"), force=payload.get("force") or None)  # fmt: skip
+        case "agent":
+            wanted = {key: payload.get(key) for key in ("agent", "task", "model", "name", "seconds", "submissions")}
+            return _words("agent", **wanted, gpu=order.gpu, timeout=order.timeout)
     return ""
 
 

@@ -8,6 +8,7 @@ from kev.compute.protocol import CallSummary
 from kev.ledger.units import Units
 from kev.rounds.engine import Engine
 from kev.worker.orders import (
+    AGENT_FUNCTION,
     BENCHMARK_FUNCTION,
     BLEND_FUNCTION,
     FULL_TRIAL_FUNCTION,
@@ -23,7 +24,7 @@ LOOK_BACK = timedelta(days=2)
 
 FUNCTIONS = frozenset({
     TRIAL_FUNCTION, FULL_TRIAL_FUNCTION, SHARDED_TRIAL_FUNCTION, BENCHMARK_FUNCTION, LOCKED_TEST_FUNCTION,
-    RESCORE_FUNCTION, BLEND_FUNCTION, MIRROR_FUNCTION,
+    RESCORE_FUNCTION, BLEND_FUNCTION, MIRROR_FUNCTION, AGENT_FUNCTION,
 })  # fmt: skip
 """Everything of an app that costs money for longer than a moment."""
 

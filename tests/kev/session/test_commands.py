@@ -19,6 +19,7 @@ PAYLOADS: dict[str, dict[str, Any]] = {
     "rescore": {"study": "n", "directory": "03-trial-3", "suite": "evals/a", "transfer": "evals/b"},
     "read": {"run": "a/b@c0ffee", "suite": "evals/a", "name": "mine", "flags": "--split calibration"},
     "locked": {"trial": "n/00-trial-0", "name": "final", "decision": "evals/a", "transfer": None},
+    "agent": {"agent": "copy_model", "task": "gsm", "model": "/hf/x", "name": "one", "seconds": 60, "submissions": 2},
     "mirror": {"checkpoints": ["/runs/n/00-trial-0/checkpoint"], "repo": "a/b", "force": True},
 }
 
