@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import RenderableType
 from textual import events
-from textual.app import App
 from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.timer import Timer
 
 from kev.text import visible
-from kevtui import glyphs, lifecycle, themes
+from kevtui import glyphs, lifecycle
 from kevtui.deliberate import Typing
 from kevtui.exact_update import TerminalRows
 from kevtui.feed import Feed, SnapshotSource
@@ -28,9 +28,8 @@ from kevtui.options import PLAIN, Options
 from kevtui.screens.panels import PanelsScreen
 from kevtui.screens.watch import WatchScreen
 from kevtui.tabs import Tab, Watched
-from kevtui.theme_watch import ThemeWatch
-from kevtui.widgets.ink import Ink
-from kevtui.widgets.tab_line import Mark
+from kevtui.themed_app import ThemedApp
+from kevtui.widgets.tab_line import Mark, TabLine
 
 if TYPE_CHECKING:
     from kevtui.alerting.desk import AlertDesk
@@ -38,7 +37,11 @@ if TYPE_CHECKING:
 __all__ = ["KevApp", "Options", "SnapshotSource", "run"]
 
 
-class KevApp(App[int]):
+LAYOUT_S = 0.5
+"""So long after a key how the screen is arranged is kept; and an end waits for that no longer."""
+
+
+class KevApp(ThemedApp):
     """Shows what `open_source` yields until it is told to quit."""
 
     CSS_PATH = Path(__file__).parent / "look.tcss"
@@ -70,14 +73,6 @@ class KevApp(App[int]):
             self.tab = tab
             super().__init__()
 
-    class ThemeWritten(Message):
-        """The file of the theme in use was written: `palette` is what it holds now, None where that is no theme."""
-
-        def __init__(self, palette: themes.Palette | None, trouble: str = "") -> None:
-            self.palette = palette
-            self.trouble = trouble
-            super().__init__()
-
     def __init__(
         self,
         open_source: Callable[[], SnapshotSource[Any]],
@@ -86,16 +81,11 @@ class KevApp(App[int]):
         options: Options = PLAIN,
     ) -> None:
         self._rows = TerminalRows()
-        without_colour = "NO_COLOR" in os.environ
-        # Textual turns colours to greys unless it is told that the theme is the terminal's own.
-        super().__init__(ansi_color=True if without_colour else None)
+        super().__init__(theme=options.theme, ascii_only=options.ascii)
         self.title = title
         self.animation_level = "none"
         self.options = options
-        self._complaint = ""
         self._beside = options.beside
-        self._palette = self._first_palette(themes.WITHOUT_COLOUR if without_colour else options.theme)
-        self.ink = Ink(self._palette, ascii_only=options.ascii)
         self.typing = Typing(options.quiet_s, options.settle_s)
         has_past = options.open_past is not None
         table = options.bindings if options.more else of_one(options.bindings)
@@ -108,25 +98,25 @@ class KevApp(App[int]):
         for binding in there.values():
             if binding.keys:
                 self.bind(",".join(binding.keys), binding.action, description=binding.verb, show=False)
-        self._use(self._palette)
         self._sessions = [
-            Watched(title, open_source, options.open_eyes, options.open_past, options.may_act),
+            Watched(title, open_source, options.open_eyes, options.open_past, options.may_act, options.layout,
+                    options.keep_layout),
             *options.more,
-        ]
-        self._tabs = [Tab(title, self.make_screen(title))]
-        self._tabs += [Tab(other.title, self._screen_of(other)) for other in options.more]
+        ]  # fmt: skip
+        self._tabs = [Tab(self._sessions[0], self.make_screen(title))]
+        self._tabs += [Tab(other, self._screen_of(other)) for other in options.more]
+        self._layout_timer: Timer | None = None
         for session, tab in zip(self._sessions, self._tabs, strict=True):
             tab.feed = Feed(session.open_source, partial(self._deliver, tab), partial(self._fail, tab))
         for number, tab in enumerate(self._tabs):
             self.add_mode(f"tab {number}", tab.get_screen)
         self._here = self._tabs[0]
-        self._theme_watch: ThemeWatch | None = None
         self.failure: Exception | None = None
 
     def make_screen(self, title: str) -> PanelsScreen[Any]:  # noqa: ARG002
         """The screen that is there from the start: it shows every Snapshot."""
         screen = self._screen_of(self._sessions[0])
-        screen.zoomed = self.options.panel
+        screen.zoomed = self.options.panel or screen.zoomed
         return screen
 
     def _screen_of(self, session: Watched) -> WatchScreen:
@@ -134,7 +124,7 @@ class KevApp(App[int]):
         several = len(self._sessions) > 1
         screen = WatchScreen(
             self.ink, bindings, title=session.title, typing=self.typing, open_eyes=session.open_eyes,
-            of_past=self._of_past, columns=self.options.columns,
+            of_past=self._of_past, columns=self.options.columns, layout=session.layout,
             tabs=[Mark(each.title) for each in self._sessions] if several else (),
         )  # fmt: skip
         screen.look, screen.open_past = self.options.look, session.open_past
@@ -143,15 +133,10 @@ class KevApp(App[int]):
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._feed.start)
-        self.call_after_refresh(self._watch_theme_file)
-        if self._complaint:
-            self.notify(self._complaint, severity="warning", markup=False)
 
     def on_unmount(self) -> None:
         for tab in self._tabs:
             tab.close()
-        if self._theme_watch is not None:
-            self._theme_watch.stop()
 
     @property
     def _watch(self) -> PanelsScreen[Any]:
@@ -166,7 +151,20 @@ class KevApp(App[int]):
         # Here every key passes on its way to whatever has the focus, with the moment at which it was read.
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             self.typing.pressed(event.time)
+            if self._layout_timer is None and self._here.keeps_layout:
+                self._layout_timer = self.set_timer(LAYOUT_S, self._keep_layout)
         await super().on_event(event)
+
+    def _keep_layout(self) -> None:
+        self._layout_timer = None
+        self._here.keep_layout()
+
+    def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """End, and keep how the screen is left, if that does not take long."""
+        keeping = self._here.keep_layout() if self.is_running else None
+        if keeping is not None:
+            keeping.join(LAYOUT_S)
+        super().exit(result, return_code, message)
 
     # ------------------------------------------------------------------------------ Snapshots
 
@@ -252,6 +250,10 @@ class KevApp(App[int]):
         for tab in self._tabs:
             tab.feed.slow_down(True)
 
+    def forget_shown(self) -> None:
+        for tab in self._tabs:
+            tab.screen.forget_shown()
+
     # ------------------------------------------------------------------------------ several sessions
 
     def _start_others(self) -> None:
@@ -267,6 +269,9 @@ class KevApp(App[int]):
 
     def on_watch_screen_tab_changed(self) -> None:
         self._tell_tabs()
+
+    async def on_tab_line_chosen(self, message: TabLine.Chosen) -> None:
+        await self.action_tab(message.number)
 
     async def action_tab(self, number: int) -> None:
         """Look at the session of a tab; the others go on, and ask for next to nothing."""
@@ -305,71 +310,6 @@ class KevApp(App[int]):
         self._clipboard = clipboard.cut(clipboard.safe(text))
         if self._driver is not None:
             self._driver.write(clipboard.sequence(self._clipboard, os.environ))
-
-    # ------------------------------------------------------------------------------ themes
-
-    def _first_palette(self, name: str | None) -> themes.Palette:
-        try:
-            return themes.load(name or themes.DEFAULT)
-        except themes.BadTheme as error:
-            self._complaint = str(error)
-            return themes.load(themes.DEFAULT, [themes.directories()[-1]])
-
-    def _use(self, palette: themes.Palette) -> None:
-        self._palette = palette
-        theme = palette.as_textual()
-        if theme.name == self.theme:
-            # Textual takes other colours only under another name.
-            theme.name += "-again"
-        self.register_theme(theme)
-        self.theme = theme.name
-
-    def _wear(self, palette: themes.Palette) -> None:
-        self.ink.use(palette)
-        self._use(palette)
-        for tab in self._tabs:
-            tab.screen.forget_shown()
-
-    def action_use_theme(self, name: str) -> None:
-        try:
-            palette = themes.load(name)
-        except themes.BadTheme as error:
-            self.notify(str(error), severity="warning", markup=False)
-            return
-        self._wear(palette)
-        if self._theme_watch is not None:
-            self._theme_watch.follow(palette)
-
-    def _watch_theme_file(self) -> None:
-        """Follow the theme's file where the user has themes; those of the package do not change."""
-        if not themes.directories()[0].is_dir():
-            return
-        self._theme_watch = ThemeWatch(
-            self._palette,
-            lambda palette: self.post_message(self.ThemeWritten(palette)),
-            lambda trouble: self.post_message(self.ThemeWritten(None, trouble)),
-        )
-        self._theme_watch.start()
-
-    def on_kev_app_theme_written(self, message: ThemeWritten) -> None:
-        if message.palette is None:
-            self.notify(message.trouble, severity="warning", markup=False)
-        elif message.palette.name == self._palette.name:
-            self._wear(message.palette)
-
-    def action_next_theme(self) -> None:
-        names = themes.names()
-        here = names.index(self._palette.name) if self._palette.name in names else -1
-        for step in range(1, len(names) + 1):
-            name = names[(here + step) % len(names)]
-            try:
-                palette = themes.load(name)
-            except themes.BadTheme as error:
-                self.notify(str(error), severity="warning", markup=False)
-                continue
-            self.action_use_theme(palette.name)
-            self.notify(palette.label, markup=False, timeout=2)
-            return
 
     def action_redraw(self) -> None:
         """Everything again, for a terminal that something else has written on."""

@@ -98,7 +98,12 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.fill()
-        return super().parse_known_args(args, namespace)
+        found, rest = super().parse_known_args(args, namespace)
+        if rest and hasattr(found, "others") and not any(word.startswith("-") for word in rest):
+            # argparse takes the words before the first option, and none of those after it.
+            found.others += rest
+            rest = []
+        return found, rest
 
     def fill(self) -> None:
         """Take the options that are still to be added."""

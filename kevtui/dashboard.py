@@ -41,12 +41,14 @@ def open_dashboard(targets: Sequence["Target"], arguments: argparse.Namespace) -
         theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings,
         alerts=settings.alerts, columns=settings.columns, open_eyes=first.open_eyes, may_act=first.may_act, look=look,
         open_past=first.open_past, beside=getattr(arguments, "beside", None), more=tuple(others),
+        layout=first.layout, keep_layout=first.keep_layout,
     )  # fmt: skip
     return run(first.open_source, title=first.title, options=options)
 
 
 def watched_of(targets: Sequence["Target"], arguments: argparse.Namespace, settings: "Settings") -> list["Watched"]:
     """What the dashboard is told of each target; equal titles say in which folder they are."""
+    from kevtui.layouts import UNTOUCHED, LayoutFile, layout_path, read_layout
     from kevtui.permission import why_read_only
     from kevtui.session_command import open_observer
     from kevtui.tabs import Watched
@@ -56,6 +58,8 @@ def watched_of(targets: Sequence["Target"], arguments: argparse.Namespace, setti
     for target in targets:
         title = target.title if titles.count(target.title) == 1 else f"{target.title} · {target.root.name}"
         why = why_read_only(target.root, asked=arguments.read_only, setting=settings.read_only)
+        # A demo is over when it is left.
+        place = layout_path(os.environ, target.root, target.title) if arguments.command == "session" else None
         found.append(
             Watched(
                 title,
@@ -64,6 +68,9 @@ def watched_of(targets: Sequence["Target"], arguments: argparse.Namespace, setti
                 open_eyes=partial(_open_eyes, target, settings, may_act=not why),
                 open_past=partial(_open_past, target, arguments),
                 may_act=not why,
+                layout=read_layout(place) if place is not None else UNTOUCHED,
+                # Like hands, what writes is made here or nowhere.
+                keep_layout=LayoutFile(place).keep if place is not None and not why else None,
             )
         )
     return found

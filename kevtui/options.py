@@ -9,6 +9,7 @@ from kevtui.alerting.choices import AS_IT_COMES, Choices
 from kevtui.columns import EVERY
 from kevtui.deliberate import QUIET_S, SETTLE_S
 from kevtui.keymap import BINDINGS, Binding
+from kevtui.layouts import UNTOUCHED, SavedLayout
 from kevtui.observe.snapshot import Snapshot
 from kevtui.tabs import Watched
 
@@ -38,6 +39,10 @@ class Options:
     """What is told beyond the screen, and how."""
     may_act: bool = False
     """Whether the keys that change something are there at all."""
+    layout: SavedLayout = UNTOUCHED
+    """How the dashboard of the session was left the last time."""
+    keep_layout: Callable[[SavedLayout], None] | None = None
+    """Keeps how it is left; None where nothing may be changed."""
     more: tuple[Watched, ...] = ()
     """Other sessions, each on a tab of its own."""
     command_player: Callable[[str], None] | None = None

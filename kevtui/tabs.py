@@ -1,11 +1,14 @@
 """One session of a dashboard that shows several: its screen, its stream of Snapshots, and how its tab is marked."""
 
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kevtui import glyphs
 from kevtui.feed import Feed, SnapshotSource
+from kevtui.layouts import UNTOUCHED, SavedLayout
 from kevtui.observe.snapshot import Severity
 from kevtui.screens.panels import PanelsScreen
 from kevtui.widgets.line import Role
@@ -25,6 +28,10 @@ class Watched:
     open_eyes: "Callable[[], Eyes] | None" = None
     open_past: "Callable[[], Past] | None" = None
     may_act: bool = False
+    layout: SavedLayout = UNTOUCHED
+    """How its dashboard was left the last time."""
+    keep_layout: Callable[[SavedLayout], None] | None = None
+    """Keeps how it is left; raises OSError, waits for a disk. None where nothing may be changed."""
 
 
 class Tab:
@@ -32,9 +39,11 @@ class Tab:
 
     feed: Feed
 
-    def __init__(self, title: str, screen: PanelsScreen[Any]) -> None:
-        self.title = title
+    def __init__(self, watched: Watched, screen: PanelsScreen[Any]) -> None:
+        self.title = watched.title
         self.screen = screen
+        self._keep_layout = watched.keep_layout
+        self._kept = watched.layout
         self._newest: Any = None
         self.failure: Exception | None = None
         """Why nothing more comes."""
@@ -82,6 +91,27 @@ class Tab:
         self.feed.rest(False)
         if self.snapshot is not None:
             self.screen.show(self.snapshot)
+
+    @property
+    def keeps_layout(self) -> bool:
+        return self._keep_layout is not None
+
+    def keep_layout(self) -> threading.Thread | None:
+        """Keep how the screen is arranged, if that is new, from a thread that is returned. Without a word if it fails:
+        no habit is worth an interruption."""
+        layout = self.screen.left()
+        if self._keep_layout is None or layout is None or layout == self._kept:
+            return None
+        self._kept = layout
+        keep = self._keep_layout
+
+        def work() -> None:
+            with suppress(OSError):
+                keep(layout)
+
+        thread = threading.Thread(target=work, name="layout", daemon=True)
+        thread.start()
+        return thread
 
     def mark(self, *, here: bool) -> Mark:
         """How the tab is to be shown."""

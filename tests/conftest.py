@@ -1,7 +1,9 @@
 """What holds for every test: the signals of a terminal, however the run was started, and no limits of wall time."""
 
+import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A run in the background of a script, or under nohup, ignores these, and so would every program that a test starts.
@@ -12,3 +14,9 @@ for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
 # A busy machine is slow, and that is no defect: tests bound CPU time, bytes and counts, never the wall clock.
 settings.register_profile("kev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kev")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What a dashboard keeps of how it was left goes to a directory of this run, and comes from none."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))

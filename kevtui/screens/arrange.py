@@ -29,6 +29,9 @@ NAMES = frozenset(
     )
 )
 
+PANELS = NAMES - {TABS, HEADER, LOG, FILTER, ACTIONS, FOOTER}
+"""Those that can be left with the focus, or alone on the screen."""
+
 FLAT_WIDTH, FLAT_HEIGHT = 100, 30
 """Below either the screen is in the phone form: one column, rules instead of boxes."""
 

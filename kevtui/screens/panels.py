@@ -8,6 +8,7 @@ from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.screen import Screen
 from textual.widget import Widget
 
+from kevtui.layouts import SavedLayout
 from kevtui.screens import arrange as places
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.panel import Panel, Picture
@@ -92,6 +93,10 @@ class PanelsScreen(Screen[None], Generic[Picture]):
 
     def hold(self, snapshot: Picture) -> None:
         """Hear of `snapshot` while another screen is looked at: nothing is painted."""
+
+    def left(self) -> SavedLayout | None:
+        """How the screen is arranged at this moment; None where that is not kept."""
+        return None
 
     def leave(self) -> None:
         """Another screen is looked at from now on."""

@@ -11,6 +11,7 @@ from textual.message import Message
 from kevtui.columns import EVERY
 from kevtui.deliberate import Typing
 from kevtui.keymap import Binding, looking
+from kevtui.layouts import UNTOUCHED, SavedLayout
 from kevtui.observe.snapshot import Snapshot, Trial
 from kevtui.screens import arrange as places
 from kevtui.screens.past import PastScreen
@@ -49,7 +50,7 @@ class WatchScreen(PastScreen):
     def __init__(
         self, ink: Ink, bindings: tuple[Binding, ...], *, title: str, typing: Typing, panel: str | None = None,
         open_eyes: "Callable[[], Eyes] | None" = None, of_past: tuple[Binding, ...] = (),
-        columns: tuple[str, ...] = EVERY, tabs: Sequence[Mark] = (),
+        columns: tuple[str, ...] = EVERY, tabs: Sequence[Mark] = (), layout: SavedLayout = UNTOUCHED,
     ) -> None:  # fmt: skip
         super().__init__(ink, looking(bindings), panel=panel, of_past=of_past)
         self._table = bindings
@@ -60,6 +61,9 @@ class WatchScreen(PastScreen):
         self._asked = False
         self.desk: AlertDesk | None = None
         """Takes care of alerts; there once the first Snapshot is."""
+        self._layout = layout
+        if layout.alone in places.PANELS:
+            self.zoomed = layout.alone
         self.first_columns = columns
         """The columns of the studies as they came."""
         self.look: Callable[[str, Path], Snapshot] | None = None
@@ -76,7 +80,9 @@ class WatchScreen(PastScreen):
         yield Header(self.ink, id=places.HEADER, title=self._title_text)
         yield AttentionPanel(self.ink, id=places.ATTENTION)
         yield MoneyPanel(self.ink, id=places.MONEY)
-        yield StudiesPanel(self.ink, id=places.STUDIES, columns=self.first_columns)
+        yield StudiesPanel(
+            self.ink, id=places.STUDIES, columns=self._layout.columns or self.first_columns, sort=self._layout.sort
+        )
         yield PlotPanel(ascii=self.ink.ascii_only, id=places.PLOT)
         yield ReadsPanel(self.ink, id=places.READS)
         yield LeasesPanel(self.ink, id=places.LEASES)
@@ -87,12 +93,22 @@ class WatchScreen(PastScreen):
         yield Footer(self.ink, self.bindings, id=places.FOOTER)
 
     def paint(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
+        is_first, self.snapshot = self.snapshot is None, snapshot
         with self.app.batch_update():
             for panel in self.panels:
                 panel.show(snapshot)
             self._show_curves()
             self.rearrange()
+        if is_first and self._layout.focus in self._placed and self._layout.focus in places.PANELS:
+            self.query_one(f"#{self._layout.focus}").focus()
+
+    def left(self) -> SavedLayout | None:
+        if self.snapshot is None or not self.query_children(StudiesPanel):
+            return None  # not made yet, or being taken down
+        focus = self.panel.id if self.panel is not None and self.panel.id in places.PANELS else None
+        columns = self.studies.columns if self.studies.columns != self.first_columns else None
+        alone = self.zoomed if self.zoomed in places.PANELS else None
+        return SavedLayout(alone, focus if focus != self.HOME else None, self.studies.sorted_by, columns)
 
     @property
     def asked(self) -> bool:

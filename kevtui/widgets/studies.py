@@ -18,9 +18,8 @@ class StudiesPanel(Panel):
     SECTIONS = (Section.STUDIES, Section.LEASES)
     CURSOR_ALWAYS = True
 
-    sort = 0
-
-    def __init__(self, ink: Ink, *, id: str, columns: tuple[str, ...] = EVERY) -> None:  # noqa: A002
+    def __init__(self, ink: Ink, *, id: str, columns: tuple[str, ...] = EVERY, sort: str = "") -> None:  # noqa: A002
+        self.sort = next((place for place, each in enumerate(SORTS) if each.name == sort), 0)
         super().__init__(ink, id=id)
         self.columns = columns
         """Ids of the columns that are wanted, in their order; see kevtui.columns."""
@@ -43,6 +42,11 @@ class StudiesPanel(Panel):
         """The trial under the cursor."""
         trials = self.snapshot.trials if self.snapshot else ()
         return next((trial for trial in trials if trial.id == self.key), None)
+
+    @property
+    def sorted_by(self) -> str:
+        """Name of the order of the rows; "" for that of the files."""
+        return SORTS[self.sort].name
 
     def next_sort(self) -> None:
         self.sort = (self.sort + 1) % len(SORTS)

@@ -32,6 +32,7 @@ from kevtui.widgets.ink import Ink
 from kevtui.widgets.line import text_of
 from kevtui.widgets.painting import View
 from kevtui.widgets.tab_line import Mark, tabs
+from kevtui.widgets.tab_line import places as places_of
 
 FINE = replace(samples.night(), title="r42 · day-1", session="day-1", alerts=())
 WRONG = (
@@ -98,6 +99,17 @@ async def test_the_palette_goes_to_a_session_by_its_name() -> None:
     async with several(size=(80, 24)) as it:
         await it.pilot.press("ctrl+p", *"day-1", "enter")
         await it.until(lambda: "[2 r42 · day-1]" in it.line())
+
+
+async def test_a_tab_can_be_clicked() -> None:
+    async with several() as it:
+        await it.pilot.click("#tabs", offset=(it.line().index("day-1"), 0))
+        await it.until(lambda: "[2 r42 · day-1]" in it.line())
+        await it.pilot.click("#tabs", offset=(it.line().index("night-7"), 0))
+        await it.until(lambda: "[1 r41 · night-7]" in it.line())
+        await it.pilot.click("#tabs", offset=(150, 0))
+        await it.pilot.pause()
+        assert "[1 r41 · night-7]" in it.line()
 
 
 async def test_one_session_has_neither_a_line_of_tabs_nor_their_keys() -> None:
@@ -281,6 +293,13 @@ def test_each_session_acts_only_where_its_own_folder_lets_it(tmp_path: Path) -> 
             assert watched.open_eyes().may_act is able
 
 
+def test_sessions_may_be_named_before_and_after_options() -> None:
+    read = arguments("r1", "--root", "there", "r2", "--read-only", "r3")
+    assert (read.session, read.others, read.read_only) == ("r1", ["r2", "r3"], True)
+    with pytest.raises(SystemExit):
+        arguments("r1", "--no-such-option")
+
+
 @pytest.mark.parametrize(("word", "words"), [("--once", "name one"), ("--json", "name one"), ("--plain", "name one")])
 def test_without_a_dashboard_one_session_is_asked_for_in_a_line(
     word: str, words: str, capsys: pytest.CaptureFixture[str]
@@ -288,3 +307,13 @@ def test_without_a_dashboard_one_session_is_asked_for_in_a_line(
     assert main(["session", "r1", "r2", word]) == exit_codes.USAGE
     said = capsys.readouterr().err
     assert words in said and said.count("\n") == 1
+
+
+@given(st.lists(st.text("night-9", max_size=30), min_size=1, max_size=9), st.integers(1, 200))
+def test_a_click_goes_to_the_tab_that_is_written_there(names: list[str], width: int) -> None:
+    marks = [Mark(name) for name in names]
+    view = View(width, 1, Ink(themes.load(themes.DEFAULT)))
+    line = text_of(tabs(marks, view))
+    for number, end in enumerate(places_of(marks, view)[:-1], 2):
+        if end < width - 3:
+            assert line[end + 1 :].startswith(str(number))

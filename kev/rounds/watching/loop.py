@@ -8,7 +8,6 @@ from kev.commitments import SPAWN_SUFFIX, is_on_record
 from kev.compute.errors import RemoteError
 from kev.errors import DamagedFile, KevError, LockHeld, Refused
 from kev.ledger.book import NotRecorded
-from kev.records.event import EventSeverity
 from kev.rounds.engine import Engine
 from kev.rounds.specs import LoadedSpec
 from kev.rounds.watching.passes import Watch
@@ -74,22 +73,13 @@ async def _watch(
             last_reading = engine.clock.monotonic()
             await _read_meter(engine)
         await engine.gate.sleep(max(interval_s, state.retry_after_s))
-    try:
-        complete = finish(state.loaded)
-    except KevError as error:
-        await _say_done(state, done, f"there is NO read-out: {error}", "critical")
-        raise
+    complete = finish(state.loaded)
     words = "the read-out is complete" if complete else "the read-out is INCOMPLETE: it says what is missing"
-    await _say_done(state, done, words, "info" if complete else "warning")
+    await _report(state, done, "done", words)
+    # Last of all: whoever reads this line knows that nothing of the watcher is left to come.
+    engine.gate.note("done", f"round {state.loaded.spec.round}: {words}", severity="info" if complete else "warning")
+    engine.say(f"done: round {state.loaded.spec.round}: {words}")
     return complete
-
-
-async def _say_done(state: Watch, passes: int, words: str, severity: EventSeverity) -> None:
-    """Last of all: whoever reads this line knows that nothing of the watcher is left to come."""
-    line = f"round {state.loaded.spec.round}: {words}"
-    await _report(state, passes, "done", words)
-    state.engine.gate.note("done", line, severity=severity)
-    state.engine.say(f"done: {line}")
 
 
 async def _pass(state: Watch) -> tuple[bool, str]:

@@ -12,8 +12,7 @@ from watched_night import FULL, Night, times_out
 from kev import files
 from kev.compute.protocol import LogLine
 from kev.errors import LockHeld, Refused
-from kev.rounds.specs import LoadedSpec
-from kev.rounds.watching.loop import check_launched, watch, watcher_lock
+from kev.rounds.watching.loop import check_launched, watcher_lock
 from kev.rounds.watching.passes import Watch
 
 
@@ -32,20 +31,6 @@ async def test_a_round_runs_from_its_launch_to_its_read_out_with_nobody_there(ro
     state = files.read_json(round_lab.state)
     assert {study["status"] for study in state["studies"].values()} == {"done"}
     assert {read["status"] for read in state["reads"].values()} == {"done"}
-
-
-async def test_a_round_whose_read_out_cannot_be_made_is_done_and_says_why(round_lab: RoundLab) -> None:
-    def finish(_: LoadedSpec) -> bool:
-        raise Refused("arm 2b-full: its rows cannot be compared")
-
-    night = Night(round_lab)
-    await night.launch()
-    with pytest.raises(Refused, match="cannot be compared"):
-        await watch(round_lab.engine(), round_lab.loaded, finish)
-    life = files.read_json(round_lab.runs / "night-watcher.json")
-    assert (life["state"], "NO read-out: arm 2b-full" in life["text"]) == ("done", True)
-    assert round_lab.read_events()[-1] == "done"
-    assert round_lab.said[-1] == "done: round 201: there is NO read-out: arm 2b-full: its rows cannot be compared"
 
 
 async def test_what_is_alive_and_unknown_is_shown_once_as_an_orphan_and_left_alone(round_lab: RoundLab) -> None:
