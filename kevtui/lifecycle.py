@@ -18,6 +18,7 @@ from io import TextIOWrapper
 from types import FrameType
 from typing import IO, Any, cast
 
+from textual import constants
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
@@ -31,6 +32,10 @@ HANGUP_POLL_S = 1.0
 """A hang-up is told by poll() at once; this is for systems whose poll() does not know terminals."""
 
 ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+
+ESCAPE_S = 0.025
+"""How long an escape may still turn out to begin another key, unless ESCDELAY says otherwise. Textual waits four times
+as long; but terminals send at once what one key means."""
 
 WEB_DRIVER = "TEXTUAL_DRIVER"
 """Set by whoever takes the screen through pipes instead of a terminal, as `kevtui web` does: there is no terminal to
@@ -48,6 +53,8 @@ RESTORE = (
 def guard(app: App[Any]) -> None:
     """Make `app` live and die with its terminal. Call before `app.run()`; a headless run is not affected."""
     app.driver_class = TerminalDriver
+    if "ESCDELAY" not in os.environ:
+        constants.ESCAPE_DELAY = ESCAPE_S  # type: ignore[misc]  # read at each escape
     # The terminal's own key, which it no longer acts on by itself in raw mode.
     app.bind("ctrl+z", "suspend_process", show=False)
 

@@ -16,13 +16,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from kev.text import visible
 from kevtui.deliberate import Typing
 from kevtui.glyphs import to_ascii
 from kevtui.screens.action_text import body, confirm_words
+from kevtui.screens.over import OverScreen
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.line import Role
 
@@ -59,7 +59,7 @@ class Cancel(Static, can_focus=True):
     """The keys of the dialog; the first of them has the focus."""
 
 
-class ActionDialog(ModalScreen[Agreed | None]):
+class ActionDialog(OverScreen[Agreed | None]):
     """Dismissed with what was agreed to, or None."""
 
     DEFAULT_CSS = """

@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from kev.errors import KevError
@@ -18,6 +17,7 @@ from kev.text import visible
 from kevtui import format as figures
 from kevtui import glyphs
 from kevtui.observe.snapshot import Arm, Criterion, Readout, Snapshot
+from kevtui.screens.over import OverScreen
 from kevtui.screens.palette import Command, PaletteScreen
 from kevtui.widgets import criteria
 from kevtui.widgets.ink import Ink
@@ -113,7 +113,7 @@ def _difference(line: Pen, one: float | None, other: float | None) -> Pen:
 # --------------------------------------------------------------------------------------------------------- the screen
 
 
-class BesideScreen(ModalScreen[None]):
+class BesideScreen(OverScreen[None]):
     """`y` copies all of it, escape closes. It shows what was read when it was opened."""
 
     DEFAULT_CSS = """

@@ -6,12 +6,12 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from kev.text import visible
 from kevtui import format as shown
 from kevtui.observe.snapshot import Lease, LeaseState, Study, Trial
+from kevtui.screens.over import OverScreen
 
 Facts = list[tuple[str, str]]
 """(name, value), in the order to show them."""
@@ -119,7 +119,7 @@ def details_text(sections: list[tuple[str, Facts]]) -> Text:
     return text
 
 
-class DetailsScreen(ModalScreen[None]):
+class DetailsScreen(OverScreen[None]):
     """Sections of facts, such as all of one trial. `y` copies everything, the mouse selects parts, escape closes."""
 
     DEFAULT_CSS = """

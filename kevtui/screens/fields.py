@@ -7,13 +7,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from kev.text import visible
+from kevtui.screens.over import OverScreen
 
 
-class FieldsScreen(ModalScreen[tuple[str, ...] | None]):
+class FieldsScreen(OverScreen[tuple[str, ...] | None]):
     """Dismissed with what was filled in, or None. Enter goes to the next field, and from the last one on."""
 
     DEFAULT_CSS = """

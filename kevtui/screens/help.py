@@ -8,8 +8,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
+
+from kevtui.screens.over import OverScreen
 
 
 class HelpRow(Protocol):
@@ -52,7 +53,7 @@ def help_text(rows: Iterable[HelpRow]) -> Text:
     return text
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(OverScreen[None]):
     """Every binding of `rows`. Letters search, the arrows scroll, escape closes."""
 
     DEFAULT_CSS = """

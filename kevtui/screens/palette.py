@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding as TextualBinding
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from kevtui.glyphs import to_ascii
 from kevtui.keymap import Binding
+from kevtui.screens.over import OverScreen
 
 ASKED = "a command; enter runs it, escape closes"
 
@@ -48,7 +48,7 @@ def matching(offered: Iterable[Command], words: str) -> list[Command]:
     return sorted(found, key=lambda c: not (wanted and c.title.casefold().startswith(wanted[0])))
 
 
-class PaletteScreen(ModalScreen[str]):
+class PaletteScreen(OverScreen[str]):
     """Dismissed with the action of the chosen command."""
 
     DEFAULT_CSS = """

@@ -1,0 +1,65 @@
+"""What opens over the panels: a modal screen under which the panels show through, tinted.
+
+Textual tints them segment by segment, anew each time, and cuts the result into lines again: half of what opening a
+dialog takes, and as much each time a panel under it moves. Here each style is tinted once, and lines stay lines.
+"""
+
+from functools import lru_cache
+from typing import TypeVar
+
+from rich.segment import Segment
+from rich.style import Style as RichStyle
+from textual.app import RenderResult
+from textual.color import Color
+from textual.css.styles import RulesMap
+from textual.renderables.background_screen import BackgroundScreen
+from textual.screen import ModalScreen, Screen
+from textual.strip import Strip
+from textual.style import Style
+from textual.visual import RenderOptions, Visual
+
+Answer = TypeVar("Answer")
+
+NO_STYLE = RichStyle()
+
+
+class OverScreen(ModalScreen[Answer]):
+    """A modal screen; the base of all that open here."""
+
+    def render(self) -> RenderResult:  # type: ignore[override]  # a widget's may be any Visual, and so may a screen's
+        under = super().render()
+        return Tinted(under.screen, under.color) if isinstance(under, BackgroundScreen) else under
+
+
+class Tinted(Visual):
+    """The lines of a screen in other colours, and without what could be clicked."""
+
+    def __init__(self, screen: Screen[object], color: Color) -> None:
+        self._screen, self._color = screen, color
+
+    def render_strips(
+        self, width: int, height: int | None, style: Style, options: RenderOptions  # noqa: ARG002
+    ) -> list[Strip]:  # fmt: skip
+        strips = self._screen._compositor.render_strips()[:height]
+        return [self._tint(strip).adjust_cell_length(width) for strip in strips]
+
+    def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:  # noqa: ARG002
+        return container_width
+
+    def get_height(self, rules: RulesMap, width: int) -> int:  # noqa: ARG002
+        return self._screen.size.height
+
+    def _tint(self, strip: Strip) -> Strip:
+        color = self._color
+        segments = [
+            segment if segment.control else Segment(segment.text, tinted(segment.style or NO_STYLE, color))
+            for segment in strip
+        ]
+        return Strip(segments, strip.cell_length)
+
+
+@lru_cache(maxsize=2048)
+def tinted(style: RichStyle, color: Color) -> RichStyle:
+    """`style` with `color` laid over its colours, and without links and actions."""
+    (segment,) = BackgroundScreen.process_segments([Segment(" ", style)], color)
+    return segment.style or NO_STYLE
