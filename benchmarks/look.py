@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "terminal"))
 import hanging_remote
 import key_latency
 import leet
+import over_ssh
 from pseudo_terminal import HAS_PROC, Observation, PseudoTerminal
 from session_files import NAME, SessionFiles
 
@@ -133,6 +134,23 @@ def motion(report: Report, root: Path) -> None:
         add_steady(report, "20 trials at 1 Hz", seen, 1.5, 2000)
 
 
+def ssh(report: Report, root: Path) -> None:
+    found = over_ssh.programs()
+    what, budget = "20 studies at 1 Hz behind sshd and tmux", "≤ 2,000 B/s"
+    if isinstance(found, str):
+        report.add(f"{what}, to the terminal", budget, f"not measured: {found}")
+        return
+    session = SessionFiles(root / "checkout", studies=20, trials=1).write()
+    with over_ssh.dashboard(session.root, root / "ssh", found) as (terminal, wire):
+        terminal.wait_for("study-000/1")
+        terminal.wait_until_quiet(1)
+        with every_second(lambda tick: step_all(session, tick)):
+            terminal.wait_for("403/")
+            seen, sent = over_ssh.observe(terminal, wire, report.window_s(60))
+    report.add(f"{what}, to the terminal", budget, f"{seen.bytes_per_s:,.0f} B/s", seen.bytes_per_s <= 2000)
+    report.add("the same, on the wire", budget, f"{sent:,.0f} B/s", sent <= 2000)
+
+
 def step_all(session: SessionFiles, tick: int) -> None:
     for study in range(session.studies):
         for trial in range(session.trials):
@@ -201,7 +219,7 @@ def keys(report: Report, root: Path) -> None:
         still = hanging_remote.pulls_begun(checkout)
         within = key_latency.share(found.all, 0.95) <= key_latency.BUDGET_S
         report.add(
-            f"key to screen, 20 trials at 1 Hz and a pull that hangs: p50 / p95 / max of {len(found.all)}",
+            f"key to screen, 20 studies at 1 Hz and a pull that hangs: p50 / p95 / max of {len(found.all)}",
             "p95 ≤ 50 ms", found.words(), within,
         )  # fmt: skip
         for what in found.of:
@@ -280,7 +298,7 @@ def table(report: Report, beside: dict[str, str], about: str) -> str:
     return "\n".join(lines)
 
 
-PARTS = (first_paint, once, silence, motion, keys, latency, many_trials)
+PARTS = (first_paint, once, silence, motion, ssh, keys, latency, many_trials)
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ DEADLINE_S = 60.0
 HAS_PROC = Path("/proc/self/schedstat").exists()
 
 ANSWERS: dict[str, dict[bytes, bytes]] = {
+    # Query to answer, as a pattern and its expansion: a backslash of an answer is written twice.
     # What a terminal of today answers; it offers synchronized output and no in-band resize.
     "answering": {
         rb"\x1b\[0?c": b"\x1b[?62;22c",

@@ -2,9 +2,11 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +20,8 @@ for directory in (TESTS / "kevtui" / "actions", TESTS / "kev" / "rounds"):
 
 from action_lab import ActionLab, prepare, wait_until  # noqa: E402  found through the lines above
 from test_lifecycle import echoes, is_sane  # noqa: E402
+
+from kevtui.permission import why_read_only  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +37,7 @@ def lab(prepared: Path, tmp_path: Path) -> Iterator[ActionLab]:
 
 
 def dashboard(lab: ActionLab, *arguments: str, prefix: tuple[str, ...] = (), **terminal: object) -> PseudoTerminal:
-    config = lab.root / "config" / "kevtui"
-    config.mkdir(parents=True, exist_ok=True)
-    (config / "config.toml").write_text("undo_window_s = 0\n")
+    write_config(lab)
     argv = [
         *prefix,
         sys.executable,
@@ -50,6 +52,13 @@ def dashboard(lab: ActionLab, *arguments: str, prefix: tuple[str, ...] = (), **t
     ]
     env = {"PYTHONPATH": str(REPOSITORY), "XDG_CONFIG_HOME": str(lab.root / "config"), "PYTHONDONTWRITEBYTECODE": "1"}
     return PseudoTerminal(argv, env=env, cwd=REPOSITORY, **terminal)  # type: ignore[arg-type]
+
+
+def write_config(lab: ActionLab) -> None:
+    config = lab.root / "config" / "kevtui" / "config.toml"
+    if not config.exists():
+        config.parent.mkdir(parents=True)
+        config.write_text("undo_window_s = 0\n")
 
 
 def begin_reads(terminal: PseudoTerminal) -> None:
@@ -215,26 +224,65 @@ def test_read_only_opens_nothing_for_writing_locks_nothing_and_connects_to_nothi
     assert lab.calls == [] and not (lab.runs / ".actions").exists()
 
 
-def test_a_folder_that_may_not_be_written_makes_it_read_only(lab: ActionLab) -> None:
-    from kevtui.permission import why_read_only
+NOBODY = 65534
+AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=+dac_read_search",
+             "--ambient-caps=+dac_read_search")  # fmt: skip
+"""Another user, who may read everything (so that Python starts, wherever it lies) and writes nothing of ours."""
 
+
+@pytest.fixture
+def not_ours(prepared: Path) -> Iterator[tuple[ActionLab, tuple[str, ...]]]:
+    """A checkout that may not be written, and what to put before a command to run it as somebody who may not."""
+    folder = Path(tempfile.mkdtemp(prefix="kevtui-not-ours-"))
+    folder.chmod(0o755)
+    lab = ActionLab(prepared, folder / "checkout")
+    write_config(lab)
+    paths = [path for path in (lab.root, *lab.root.rglob("*")) if not path.is_symlink()]
+    modes = {path: path.stat().st_mode for path in paths}
+    for path, mode in modes.items():
+        path.chmod((mode | 0o555 if path.is_dir() else mode | 0o444) & ~0o222)
+    yield lab, AS_NOBODY if os.geteuid() == 0 else ()
+    for path, mode in modes.items():
+        path.chmod(mode)
+    shutil.rmtree(folder)
+
+
+def test_the_environment_makes_it_read_only(lab: ActionLab) -> None:
     assert why_read_only(lab.root, asked=False, environment={}) == ""
     assert "KEVTUI_READONLY" in why_read_only(lab.root, asked=False, environment={"KEVTUI_READONLY": "1"})
-    if os.getuid() != 0:
-        lab.runs.chmod(0o555)
-        assert "no permission" in why_read_only(lab.root, asked=False, environment={})
-        lab.runs.chmod(0o755)
-        return
-    # An ordinary user, over what root owns.
-    code = "import sys; from pathlib import Path; from kevtui.permission import why_read_only; "
-    code += "print(why_read_only(Path(sys.argv[1]), asked=False, environment={}))"
-    for folder in (lab.root, *lab.root.parents):
-        if folder.stat().st_mode & 0o005 != 0o005 and folder != Path("/"):
-            folder.chmod(folder.stat().st_mode | 0o055)
-    command = [sys.executable, "-c", code, str(lab.root)]
-    env = {"PYTHONPATH": str(REPOSITORY)}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, user=65534, cwd="/", env=env, check=True)
-    except (PermissionError, subprocess.CalledProcessError):
-        pytest.skip("another user cannot even start Python here")
-    assert "no permission to write" in done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root becomes another user with setpriv")
+def test_over_what_belongs_to_somebody_else_it_only_looks(not_ours: tuple[ActionLab, tuple[str, ...]]) -> None:
+    lab, prefix = not_ours
+    before = {path: path.stat().st_mtime_ns for path in lab.root.rglob("*")}
+    with dashboard(lab, prefix=prefix) as terminal:
+        terminal.wait_for("r201-full")
+        terminal.wait_for("READ-ONLY")
+        for key in "pLMXy":
+            terminal.press(key)
+            terminal.read(0.4)
+        terminal.wait_until_quiet()
+        assert "Launch r201" not in terminal.text and "L launch" not in terminal.text
+        terminal.press("q")
+        assert terminal.wait_for_exit() == 0
+    asked = [
+        sys.executable,
+        "-m",
+        "kevtui",
+        "act",
+        "launch",
+        "r201",
+        "--yes",
+        "--name",
+        "r201",
+        "--root",
+        str(lab.root),
+    ]
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "XDG_CONFIG_HOME": str(lab.root / "config")}
+    done = subprocess.run(
+        [*prefix, *asked, "--root", str(lab.root)], capture_output=True, text=True, env=env, cwd=REPOSITORY, check=False
+    )
+    assert done.returncode == 5 and "no permission to write" in done.stdout + done.stderr
+    assert lab.calls == []
+    assert {path: path.stat().st_mtime_ns for path in lab.root.rglob("*")} == before
