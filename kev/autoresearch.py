@@ -14,6 +14,7 @@ from typing import Any
 
 from kev.clock import SystemClock
 from kev.compare import Compared, compare_studies, parse_statistic
+from kev.console import failures_of_files, run
 from kev.errors import KevError, UsageError
 from kev.leaderboard import read_leaderboard, write_leaderboard
 from kev.release_check import release_check
@@ -23,11 +24,12 @@ from kev.text import visible
 def main(arguments: list[str] | None = None) -> int:
     """The command line. Returns 0, or what a command says; an expected failure is printed as one line and gives 1."""
     options = _parser().parse_args(arguments)
-    try:
-        return int(options.command(options) or 0)
-    except (KevError, OSError) as error:
-        print(visible(str(error)), file=sys.stderr)
-        return 1
+
+    def command() -> int:
+        with failures_of_files():
+            return int(options.command(options) or 0)
+
+    return run(command)
 
 
 def run_session(options: argparse.Namespace) -> int:
@@ -103,8 +105,8 @@ def _comparison_lines(compared: list[Compared]) -> list[str]:
     heads = ["trial", "dev acc", "transfer acc", "Brier", "conf-err", "both correct", "delta", "95 %"]
     table = [heads]
     for one in compared:
-        interval = "[{:+.4f}, {:+.4f}]".format(*one.ci95) if one.ci95 else "–"
-        delta = "–" if one.delta is None else f"{one.delta:+.4f}"
+        interval = "[{:+.4f}, {:+.4f}]".format(*one.ci95) if one.ci95 else "-"
+        delta = "-" if one.delta is None else f"{one.delta:+.4f}"
         table.append([visible(one.trial), *map(_cell, one.figures.values()), delta, interval])
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
@@ -116,7 +118,7 @@ def _comparison_lines(compared: list[Compared]) -> list[str]:
 
 
 def _cell(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
+    return "-" if value is None else f"{value:.4f}"
 
 
 def _warn(damaged: list[KevError]) -> None:

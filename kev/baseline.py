@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from kev import files
+from kev.console import failures_of_files, run
 from kev.data.record import DataRecord, check_record
-from kev.errors import DamagedFile, KevError, Refused
+from kev.errors import DamagedFile, Refused
 from kev.linear import LinearModel, fit
 from kev.metrics import rows_from_json
 from kev.predictors.distribution import answer_of_logits
@@ -22,7 +23,6 @@ from kev.procedure.reading_tests import check_test_read, relative_to_here
 from kev.reads.rows import rows_of
 from kev.report import build_report
 from kev.suite import Suite, open_suite
-from kev.text import visible
 
 RUN = "baseline (linear, no language model)"
 
@@ -84,15 +84,16 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.owner_allows and not given.allow_test:
         parser.error("--owner-allows belongs to --allow-test")
-    try:
+    return run(lambda: _read(given))
+
+
+def _read(given: argparse.Namespace) -> int:
+    with failures_of_files():
         model = fit(record for suite in given.train for record in read_records(open_suite(suite), "train"))
         split = "test" if given.allow_test else given.split
         if given.allow_test:
             check_test_read(Path.cwd(), relative_to_here(given.out), owner_allows=given.owner_allows)
         found = read(model, open_suite(given.suite), split, given.out, allow_test=given.allow_test)
-    except (KevError, OSError) as error:
-        print(visible(str(error)), file=sys.stderr)
-        return 1
     clean = found["clean"]
     print(f"{clean['n']} questions: acc {clean['acc']:.4f}, nll {clean['nll']:.4f}, ece {clean['ece']:.4f}")
     return 0

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TextIO, cast
 
 from kev.errors import KevError
 from kev.text import visible
@@ -46,9 +47,13 @@ def run(command: Callable[[], int]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal without UTF-8 gets an escape for what it cannot show, and no traceback.
         sys.stdout.reconfigure(errors="backslashreplace")
+    is_closed = sys.stdout is None
+    if is_closed:
+        # What the command does is done all the same, whichever way it prints.
+        sys.stdout = cast(TextIO, _Nowhere())
     try:
         code = command()
-        if sys.stdout is None:
+        if is_closed:
             raise OSError("it is closed")
         sys.stdout.flush()
         return code
@@ -96,6 +101,13 @@ def operator() -> str:
     import socket
 
     return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+class _Nowhere(io.TextIOBase):
+    """Takes any text, and keeps none."""
+
+    def write(self, text: str) -> int:
+        return len(text)
 
 
 def _complain(line: str) -> None:

@@ -8,9 +8,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from kev.console import failures_of_files, run
 from kev.data.freeze import build, differences, freeze, shared_states
 from kev.data.suites import SUITES
-from kev.errors import KevError, UsageError
+from kev.errors import UsageError
 
 
 def main() -> int:
@@ -34,8 +35,10 @@ def main() -> int:
     return 1 if faults else 0
 
 
+def main_with_files() -> int:
+    with failures_of_files():
+        return main()
+
+
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (KevError, OSError) as error:
-        sys.exit(str(error))
+    sys.exit(run(main_with_files))

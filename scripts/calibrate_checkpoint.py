@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from kev.calibrate import FitRows, Request, calibrate
-from kev.errors import KevError
+from kev.console import failures_of_files, run
 from kev.text import visible
 
 
@@ -36,16 +36,17 @@ def main() -> int:
             parser.error("--temperature needs a --reason")
         if not (math.isfinite(given.temperature) and given.temperature > 0):
             parser.error("--temperature is a number above 0")
-    try:
+    return run(lambda: _calibrate(given))
+
+
+def _calibrate(given: argparse.Namespace) -> int:
+    with failures_of_files():
         rows = tuple(FitRows.parse(text) for text in given.rows)
         request = Request(
             given.run, rows, tuple(given.exclude_rows), given.transfer, given.temperature, given.reason,
             given.allow_in_distribution, given.folds, given.seed, given.root,
         )  # fmt: skip
         calibrate(request, lambda line: print(visible(line)))
-    except (KevError, OSError) as error:
-        print(visible(str(error)), file=sys.stderr)
-        return 1
     return 0
 
 

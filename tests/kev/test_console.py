@@ -78,3 +78,35 @@ def test_an_interruption_is_130() -> None:
 def test_a_defect_is_not_taken_for_a_failure_of_the_output() -> None:
     done = shell("PROGRAM missing")
     assert b"Traceback" in done.stderr
+
+
+MAKES = """
+import sys
+from pathlib import Path
+from kev.console import run
+
+def make():
+    sys.stdout.write("made")
+    Path("made").touch()
+    return 0
+
+sys.exit(run(make))
+"""
+
+
+def test_what_a_command_does_is_done_with_a_closed_output_too(tmp_path: Path) -> None:
+    done = shell(f"cd {tmp_path}; PROGRAM >&-", CODE=MAKES)
+    assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
+    assert b"Traceback" not in done.stderr and (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("program", ["leaderboard", "compare --studies a --reference runs/a/b"])
+def test_looking_across_studies_reaches_any_output_or_says_that_it_does_not(tmp_path: Path, program: str) -> None:
+    (tmp_path / "runs" / "a" / "b").mkdir(parents=True)
+    command = f'"$PYTHON" -m kev.autoresearch {program} --root {tmp_path}'
+    ascii_only = {"PYTHONIOENCODING": "ascii:strict", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    for redirected in ("", ">&-", *([">/dev/full"] if Path("/dev/full").exists() else [])):
+        done = shell(f"{command} {redirected}", **ascii_only)
+        assert b"Traceback" not in done.stderr and done.stdout.isascii()
+        assert done.stderr.count(b"\n") == (done.returncode != 0), done.stderr
+        assert done.returncode == 1 or not redirected
