@@ -129,7 +129,7 @@ def motion(report: Report, root: Path) -> None:
         terminal.wait_for("study-000/1")
         terminal.wait_until_quiet(1)
         with every_second(lambda tick: step_all(session, tick)):
-            terminal.wait_for("403/")
+            terminal.wait_for(lambda: "/100000" in terminal.text and "400/" not in terminal.text)
             seen = terminal.observe(report.window_s(30))
         add_steady(report, "20 trials at 1 Hz", seen, 1.5, 2000)
 
@@ -142,10 +142,10 @@ def ssh(report: Report, root: Path) -> None:
         return
     session = SessionFiles(root / "checkout", studies=20, trials=1).write()
     with over_ssh.dashboard(session.root, root / "ssh", found) as (terminal, wire):
-        terminal.wait_for("study-000/1")
+        terminal.wait_for("study-000/0")
         terminal.wait_until_quiet(1)
         with every_second(lambda tick: step_all(session, tick)):
-            terminal.wait_for("403/")
+            terminal.wait_for(lambda: "/100000" in terminal.text and "400/" not in terminal.text)
             seen, sent = over_ssh.observe(terminal, wire, report.window_s(60))
     report.add(f"{what}, to the terminal", budget, f"{seen.bytes_per_s:,.0f} B/s", seen.bytes_per_s <= 2000)
     report.add("the same, on the wire", budget, f"{sent:,.0f} B/s", sent <= 2000)

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ REPOSITORY = Path(__file__).parents[1]
 SEPARATION = Path("/run/sshd")
 """Where an sshd of root wants an empty folder. Where no sshd was ever started, ours gets a /run of its own with one."""
 
+START_S = 30.0
 OWN_RUN = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec "$0" "$@"')
 
 
@@ -86,15 +88,20 @@ def _sshd(folder: Path, sshd: str) -> Iterator[int]:
         process = subprocess.Popen([*own, sshd, "-D", "-e", "-f", folder / "sshd_config"], stdin=subprocess.DEVNULL,
                                    stdout=log, stderr=log)  # fmt: skip
     try:
-        for _ in range(200):
-            if process.poll() is not None:
-                raise SystemExit(f"sshd did not start: {(folder / 'sshd.log').read_text().strip()[-300:]}")
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=0.05):
-                break
+        _await(process, port, folder / "sshd.log")
         yield port
     finally:
         process.terminate()
         process.wait()
+
+
+def _await(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+    until = time.monotonic() + START_S
+    while process.poll() is None and time.monotonic() < until:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        time.sleep(0.05)
+    raise SystemExit(f"sshd did not start: {log.read_text().strip()[-300:]}")
 
 
 def _free_port() -> int:

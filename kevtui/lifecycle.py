@@ -13,14 +13,18 @@ import signal
 import sys
 import termios
 import threading
+from codecs import getincrementaldecoder
+from collections.abc import Iterable
 from contextlib import suppress
 from io import TextIOWrapper
 from types import FrameType
 from typing import IO, Any, cast
 
 from textual import constants
+from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
 
 from kev.errors import UsageError
 from kevtui.colour_codes import without_repeats
@@ -33,9 +37,12 @@ HANGUP_POLL_S = 1.0
 
 ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
-ESCAPE_S = 0.025
-"""How long an escape may still turn out to begin another key, unless ESCDELAY says otherwise. Textual waits four times
-as long; but terminals send at once what one key means."""
+ESCAPE_S = 0.01
+"""How long an escape may still turn out to begin another key, unless ESCDELAY says otherwise: as in tmux since 3.5.
+Textual waits 100 to 200 ms; but terminals send at once what one key means."""
+
+LOOK_S = 0.1
+"""Between two looks of the thread that reads keys at whether it should end."""
 
 WEB_DRIVER = "TEXTUAL_DRIVER"
 """Set by whoever takes the screen through pipes instead of a terminal, as `kevtui web` does: there is no terminal to
@@ -136,6 +143,29 @@ class TerminalDriver(LinuxDriver):
 
     def write(self, data: str) -> None:
         super().write(without_repeats(data))
+
+    def run_input_thread(self) -> None:
+        """Read keys until told to stop, and look at an escape that nothing follows when its time is over."""
+        # As Textual's own loop, which looks ten times a second only, so that an escape waits for that.
+        parser = XTermParser(self._debug)
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        selector = select.poll()
+        selector.register(self.fileno, select.POLLIN)
+        while not self.exit_event.is_set():
+            waits = constants.ESCAPE_DELAY if parser._timeout_time is not None else LOOK_S
+            if selector.poll(waits * 1000):
+                data = b""
+                with suppress(OSError):
+                    data = os.read(self.fileno, 4096)
+                if not data:
+                    self.exit_event.wait(LOOK_S)  # the terminal is gone, which is told elsewhere
+                if text := decode(data):
+                    self._pass_on(parser.feed(text))
+            self._pass_on(parser.tick())
+
+    def _pass_on(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(message)
 
     def close(self) -> None:
         super().close()
