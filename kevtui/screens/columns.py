@@ -7,17 +7,17 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 
 from kevtui import columns
+from kevtui.screens.over import OverScreen
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.line import text_of
 
 HINT = "space shows or hides · ← → move · r as it came · enter takes it"
 
 
-class ColumnsScreen(ModalScreen[tuple[str, ...] | None]):
+class ColumnsScreen(OverScreen[tuple[str, ...] | None]):
     """Dismissed with the ids that are wanted, in their order; None where nothing was to change."""
 
     DEFAULT_CSS = """
