@@ -25,6 +25,7 @@ from kevtui.app import KevApp
 from kevtui.observe.observer import Observer
 from kevtui.observe.target import resolve
 from kevtui.screens.over import OverScreen
+from kevtui.screens.watch import WatchScreen
 
 REPORT_CPU_S = 0.05
 """Of any step while 20 studies report. On an idle machine the longest takes a tenth of it."""
@@ -61,10 +62,16 @@ def steps() -> Iterator[list[tuple[float, str]]]:
         gc.unfreeze()
 
 
+def watch(app: KevApp) -> WatchScreen:
+    screen = app.screen_stack[0]
+    assert isinstance(screen, WatchScreen)
+    return screen
+
+
 async def shown(app: KevApp, pilot: Pilot[int]) -> None:
     for _ in range(500):
         await pilot.pause(0.02)
-        if app.get_default_screen().snapshot is not None:
+        if watch(app).snapshot is not None:
             break
     await pilot.pause()
 
@@ -87,10 +94,10 @@ async def test_twenty_studies_that_report_keep_no_key_waiting(session: SessionFi
             with steps() as taken:
                 for study in range(20):
                     session.step(study, 0, session.first_step + tick)
-                before = app.get_default_screen().snapshot
+                before = watch(app).snapshot
                 for _ in range(300):
                     await pilot.pause(0.02)
-                    if app.get_default_screen().snapshot is not before:
+                    if watch(app).snapshot is not before:
                         break
                 await pilot.pause()
             longest.append(max(taken))
@@ -111,7 +118,7 @@ async def test_no_key_makes_a_long_step(session: SessionFiles) -> None:
                     await pilot.press(key)
                     await pilot.pause()
             longest.append(max(taken))
-        assert app.screen is app.get_default_screen()
+        assert app.screen is watch(app)
     assert min(longest)[0] < KEY_CPU_S, longest
 
 
