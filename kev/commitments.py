@@ -26,6 +26,9 @@ WATCH_SUFFIX = ".watch.json"
 READ_SUFFIX = ".read.json"
 ENDS_OF_READ = frozenset({"report.json", "failure.json", "summary.json"})
 
+UNSEEN = "ended, perhaps not metered yet"
+"""The row of attempts that ended so shortly before the reading that it may lack them."""
+
 LONGEST_QUEUE_S = 6 * 3600.0
 """A read may have waited this long for a machine, beyond its own timeout."""
 
@@ -67,7 +70,7 @@ def commitments(
     """
     running = sum((unit.rest() for unit in units.open() if unit.id not in own), Decimal(0))
     unseen = sum((unit.unseen(metered_at) for unit in units.by_id.values()), Decimal(0))
-    parts = [Part("running or reserved", running), Part("ended, perhaps not metered yet", unseen)]
+    parts = [Part("running or reserved", running), Part(UNSEEN, unseen)]
     listed = {unit.order.name for unit in units.by_id.values()}
     for record in spawn_records(runs):
         if record.name not in listed:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 from kev import files
 from kev.budget import MAX_READING_AGE, Account
 from kev.clock import Clock
-from kev.commitments import commitments
+from kev.commitments import UNSEEN, Commitments, commitments
 from kev.control import read_control
 from kev.errors import KevError, NotFound, UsageError
 from kev.ledger.book import Ledger
@@ -160,10 +160,14 @@ class Truth:
     def account(self, own: Collection[str] = ()) -> Account:
         """The figures of the spend rule, without what the units `own` may still cost. Raises DamagedFile."""
         session = self.session
-        at = session.readings[-1].at if session.readings else self.clock.now()
-        out = commitments(self.runs, session, self.units, at.timestamp(), own=own)
+        out = self._out(own)
         spent = session.spent
         return Account(session.authorization, session.reserve, spent.usd if spent else None, out.committed)
+
+    def _out(self, own: Collection[str]) -> Commitments:
+        session = self.session
+        at = session.readings[-1].at if session.readings else self.clock.now()
+        return commitments(self.runs, session, self.units, at.timestamp(), own=own)
 
     def money_checks(self, bound: Decimal | None, own: Collection[str] = ()) -> list[Check]:
         """Whether the spend rule would admit `bound`, None where nobody knows what it may cost. The engine asks the
@@ -199,10 +203,16 @@ class Truth:
         return [
             ("bound", "not known" if bound is None else f"{word}{shown.money(bound)} at most"),
             ("spent", f"{word}{shown.money(account.spent)}"),
-            ("committed", f"{shown.money(account.committed.usd)}{'' if account.committed.complete else ' or more'}"),
+            ("committed", self._committed_in_words(account, own)),
             ("reserve", f"{shown.money(account.reserve)} of {shown.money(account.authorization)}"),
             ("headroom", f"{shown.money(headroom)}, {'not known' if after is None else shown.money(after)} after it"),
         ]
+
+    def _committed_in_words(self, account: Account, own: Collection[str]) -> str:
+        # A panel counts what is unsettled only; the spend rule also what a reading may lack.
+        unseen = sum((part.usd or Decimal(0) for part in self._out(own).parts if part.name == UNSEEN), Decimal(0))
+        words = f"{shown.money(account.committed.usd)}{'' if account.committed.complete else ' or more'}"
+        return f"{words}, of which {shown.money(unseen)} {UNSEEN}" if unseen else words
 
     def not_paused(self, *, continues: bool = False) -> Check:
         """Whether the session may start something."""

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from action_lab import REPOSITORY, ActionLab, wait_until
 
 from kev.clock import SystemClock
 from kev.ledger.book import FILE_NAME as LEDGER_FILE
+from kev.records.ledger import LedgerEvent
 from kevtui import exit_codes
 from kevtui.actions.control import Control
 from kevtui.actions.proposal import Proposal
@@ -249,3 +251,16 @@ def test_a_narrow_encoding_gets_stand_ins_and_an_output_that_takes_nothing_is_to
     code, _, err = raw(lab, "launch", "r201", "--dry-run", stdout=writing)
     os.close(writing)
     assert (code, err) == (0, b"")
+
+
+def test_what_has_ended_and_may_not_be_metered_yet_is_named_in_what_is_committed(lab: ActionLab) -> None:
+    lab.start("trial/r201-full/trial-0")
+    assert "not metered" not in dict(lab.propose("reads", "r201").facts)["committed"]
+    now = time.time()
+    lab.put_in_ledger(
+        LedgerEvent(
+            event="ended", at=now, unit="trial/r201-full/trial-0", nonce="trial/r201-full/trial-0", outcome="timed_out"
+        )
+    )
+    words = dict(lab.propose("reads", "r201").facts)["committed"]
+    assert re.fullmatch(r"\$[0-9.]+, of which \$[0-9.]+ ended, perhaps not metered yet", words)
