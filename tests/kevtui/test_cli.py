@@ -269,3 +269,9 @@ def test_every_option_of_session_is_explained() -> None:
     text = build_parser().parse_args
     assert text(["session", "r1", "--no-mouse"]).mouse is False
     assert text(["session", "r1"]).mouse is None
+
+
+def test_a_demo_that_leaves_everything_to_keys_needs_a_terminal() -> None:
+    done = kevtui("demo", "--by-hand")
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+    assert b"--by-hand leaves everything to keys" in done.stderr
