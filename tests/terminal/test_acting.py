@@ -135,8 +135,8 @@ def end_again_and_again(lab: ActionLab, times: int) -> None:
 
 
 def kept(path: Path) -> bool:
-    """Whether it is no file of control, which each dashboard writes."""
-    return path.is_file() and not path.name.startswith("control")
+    """Whether it is no file of control and none of what was alerted on, which each dashboard writes."""
+    return path.is_file() and not path.name.startswith(("control", "alerts"))
 
 
 def test_ending_dashboards_in_every_way_changes_nothing_of_a_session(lab: ActionLab) -> None:
