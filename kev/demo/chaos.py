@@ -24,10 +24,12 @@ from kev import files
 from kev.console import run
 from kev.demo.processes import processes_of
 from kev.emulator.process import is_running
-from kev.errors import KevError
+from kev.errors import KevError, Refused
 
 EVERY_S = 20.0
-LONGEST_S = 1500.0
+MOST_STRETCHES = 75
+"""After so many a round that has not ended gets no further."""
+
 OVERLAP_S = 0.05
 """Two records of the same moment, by one clock."""
 
@@ -58,7 +60,7 @@ def disturb(root: Path, demo: "subprocess.Popen[str]", draw: random.Random, ever
     """Kill until the demo has ended. Returns how often each kind was killed."""
     killed: Counter[str] = Counter()
     began = time.monotonic()
-    while demo.poll() is None and time.monotonic() - began < LONGEST_S:
+    while demo.poll() is None and time.monotonic() - began < MOST_STRETCHES * every_s:
         start = time.monotonic()
         for moment, kind in sorted((draw.uniform(0, every_s), kind) for kind in VICTIMS):
             with suppress(subprocess.TimeoutExpired):
@@ -134,6 +136,10 @@ def _main(given: argparse.Namespace) -> int:
     killed = disturb(root, demo, random.Random(given.seed), given.every)
     if demo.poll() is None:
         demo.terminate()
+        demo.communicate()
+        longest, kills = MOST_STRETCHES * given.every, killed.total()
+        raise Refused(f"{root}: the round had not ended after {longest:,.0f} s and {kills} kills; where a container "
+                      f"takes about {given.every:g} s to begin, nothing gets further: --every takes more")  # fmt: skip
     demo.communicate()
     found = faults_of_the_bill(root)
     same = numbers(root) == numbers(given.like.absolute()) if given.like else None
