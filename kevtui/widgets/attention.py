@@ -22,7 +22,6 @@ CANDIDATE = "candidate"
 KEY = "alert "
 """The key of an alert's row is this and the alert's id."""
 
-CANDIDATE = "candidate"
 DAMAGED = "damaged"
 """The kind of the alert that each finding has; the finding's own row says more, so only that is shown."""
 
