@@ -51,7 +51,7 @@ def session(arguments: argparse.Namespace) -> int:
     if why:
         complain(f"{why}: printing changes as with --plain; --once and --json print one picture and end")
         return _headless(target, arguments, output)
-    _refuse_strict(arguments)
+    _refuse_headless_options(arguments)
     return dashboard(target, arguments)
 
 
@@ -64,7 +64,7 @@ def _several(names: list[str], arguments: argparse.Namespace, output: Output) ->
         raise UsageError("--once, --plain and --json show one session; name one")
     if why := no_screen(output):
         raise UsageError(f"{why}, and several sessions have tabs on a dashboard only; name one")
-    _refuse_strict(arguments)
+    _refuse_headless_options(arguments)
     for name in names:
         if bench_at(name, root=arguments.root, cwd=Path.cwd()) is not None:
             raise UsageError(f"{name}: a run of the bench has a dashboard of its own; name it alone")
@@ -72,7 +72,7 @@ def _several(names: list[str], arguments: argparse.Namespace, output: Output) ->
     return dashboard(targets[0], arguments, targets[1:])
 
 
-def _refuse_strict(arguments: argparse.Namespace) -> None:
+def _refuse_headless_options(arguments: argparse.Namespace) -> None:
     if arguments.hook:
         raise UsageError("--hook belongs to --plain; the dashboard runs the hook of your settings anyway")
     if arguments.strict:

@@ -57,6 +57,7 @@ class PaletteScreen(OverScreen[str]):
         width: 90%; max-width: 90; height: auto; max-height: 70%; padding: 0 1; margin-top: 2;
         background: $background; border: solid $kev-accent;
     }
+    PaletteScreen.ascii > Vertical { border: ascii $kev-accent; }
     PaletteScreen Input, PaletteScreen Input:focus { height: 1; border: none; padding: 0; background: $background; }
     PaletteScreen OptionList {
         height: auto; max-height: 20; border: none; padding: 0; background: $background; scrollbar-size-vertical: 0;
@@ -69,7 +70,7 @@ class PaletteScreen(OverScreen[str]):
     ]
 
     def __init__(self, offered: list[Command], *, ascii_only: bool = False, asked: str = ASKED) -> None:
-        super().__init__()
+        super().__init__(classes="ascii" if ascii_only else None)
         self._offered = offered
         self._found = offered
         self._ascii = ascii_only
@@ -93,8 +94,10 @@ class PaletteScreen(OverScreen[str]):
         return [Option(self._prompt(command, width)) for command in self._found]
 
     def _prompt(self, command: Command, width: int) -> Text:
-        key = to_ascii(command.key) if self._ascii else command.key
-        return Text.assemble((f"{command.title:<{width}}  ", "bold"), (f"{key:<{_KEY}}  ", "dim"), command.text)
+        title, key, text = f"{command.title:<{width}}", command.key, command.text
+        if self._ascii:
+            title, key, text = to_ascii(title), to_ascii(key), to_ascii(text)
+        return Text.assemble((f"{title}  ", "bold"), (f"{key:<{_KEY}}  ", "dim"), text)
 
     @on(Input.Changed)
     def _narrow(self, event: Input.Changed) -> None:
