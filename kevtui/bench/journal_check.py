@@ -13,6 +13,7 @@ from kev.autorl.journal.section import Section, read_journal
 from kev.autorl.journal.writing import read_written
 from kev.autorl.workspace import Workspace
 from kev.clock import Clock
+from kev.errors import KevError
 from kevtui.bench.files_cache import signature_of
 from kevtui.bench.snapshot import Journal, JournalEntry
 
@@ -42,7 +43,10 @@ class JournalCheck:
         signatures = [signature_of(path) for path in paths]
         if signatures != self._signatures:
             self._signatures = signatures
-            self._check()
+            try:
+                self._check()
+            except KevError as error:
+                self._is_compared, self._breaches, self._note = False, {}, f"not checked: {error}"
         known = True if self._is_compared else None
         marked = tuple(
             replace(entry, holds=False if breaches else known, breaches=breaches)

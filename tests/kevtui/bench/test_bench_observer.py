@@ -152,6 +152,15 @@ def test_a_round_that_was_written_from_the_machines_files_holds(place: Path) -> 
     assert run.journal.breaches == ()
 
 
+def test_a_journal_that_cannot_be_checked_is_still_shown(place: Path) -> None:
+    workspace(place, [entry(1, 24.0)])
+    (place / "reports" / "summary.md").write_text(SUMMARY)
+    (place / "reports" / "summary.jsonl").mkdir()
+    journal = run_in(place).journal
+    assert [(each.number, each.holds) for each in journal.entries] == [(1, None)]
+    assert "not checked" in journal.note
+
+
 def test_without_scores_a_journal_is_not_said_to_hold(place: Path) -> None:
     workspace(place, [entry(1, 24.0)])
     order = Order(what="a warm start", why="the base leaves the marker out, see scores.json", submission=1)
