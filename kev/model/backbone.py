@@ -1,7 +1,8 @@
 """Any transformers decoder as the backbone: loaded from local files, without its vocabulary head."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,14 +68,30 @@ def load_backbone(
     transformers.utils.logging.disable_progress_bar()
     multimodal = config.get_text_config() is not config
     try:
-        model, report = _loaded(config, _tensors(paths), dtype, attention, language_only=multimodal)
+        with _quiet():
+            model, report = _loaded(config, _tensors(paths), dtype, attention, language_only=multimodal)
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise DamagedFile(directory, f"no backbone loads from it: {_reason(error)}") from None
+    if report["mismatched_keys"]:
+        name, there, asked = min(report["mismatched_keys"])
+        raise DamagedFile(directory, f"{name} is {tuple(there)} in its files, and {tuple(asked)} by its config.json")
     missing = sorted(report["missing_keys"])
     if missing:
         raise DamagedFile(directory, f"{len(missing)} weights are not in its files, {missing[0]} the first")
     backbone: nn.Module = model.model if multimodal else model
     return backbone
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the tables that transformers prints of what did not fit: what counts of them is raised."""
+    logging = transformers.utils.logging
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
 
 
 def _tensors(paths: Sequence[Path]) -> dict[str, Tensor]:
@@ -101,6 +118,7 @@ def _loaded(config: Any, tensors: dict[str, Tensor], dtype: str, attention: str,
             dtype="auto" if dtype == STORED else DTYPES[dtype],
             attn_implementation=attention,
             local_files_only=True,
+            ignore_mismatched_sizes=True,  # to be told which
             output_loading_info=True,
         )
     except ValueError as error:

@@ -152,6 +152,10 @@ class Encoder:
         except NotFound:
             raise NotFound(f"{path}: no such file; a base or checkpoint carries its tokenizer in this form") from None
         try:
+            files.parse_json(data)  # says better what a file is that is no JSON at all
+        except ValueError as error:
+            raise DamagedFile(path, f"not a tokenizer: {error}") from None
+        try:
             tokenizer = Tokenizer.from_buffer(data)
         except Exception as error:  # the Rust parser raises plain Exception
             raise DamagedFile(path, f"not a tokenizer ({error})") from None

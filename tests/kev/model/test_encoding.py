@@ -223,6 +223,21 @@ def test_limits_that_a_tokenizer_file_carries_do_not_cut_or_pad(encoder: Encoder
     assert bounded.encode(STATE, [TEAM, ONE]).ids.tolist() == encoder.encode(STATE, [TEAM, ONE]).ids.tolist()
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "empty"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0f\nsize 9\n", "a Git LFS pointer"),
+        (b'{"model": {', "cut short"),
+        (b"{}", "Cannot instantiate|missing field"),
+    ],
+)
+def test_what_lies_in_place_of_a_tokenizer_is_named(tmp_path: Path, content: bytes, says: str) -> None:
+    (tmp_path / "tokenizer.json").write_bytes(content)
+    with pytest.raises(DamagedFile, match=rf"tokenizer\.json: not a tokenizer.*({says})"):
+        Encoder.from_directory(tmp_path)
+
+
 def test_a_tokenizer_that_is_missing_or_damaged_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"tokenizer\.json: no such file"):
         Encoder.from_directory(tmp_path)

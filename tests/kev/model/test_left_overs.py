@@ -246,3 +246,15 @@ def test_a_warm_start_and_a_blend_say_what_they_did_not_use(attention_base: Path
     assert left_overs(attention_base) == ()
     interpolate(tmp_path / "c", attention_base, 0.5, tmp_path / "out", blend_head=False, note={})
     assert load_checkpoint(tmp_path / "out").remarks == ()
+
+
+def test_a_configuration_of_another_width_names_the_first_weight_that_does_not_fit(
+    attention_base: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    base = shutil.copytree(attention_base, tmp_path / "base")
+    config = json.loads((base / "config.json").read_text())
+    width = config["hidden_size"]
+    (base / "config.json").write_text(json.dumps({**config, "hidden_size": 2 * width}))
+    with pytest.raises(DamagedFile, match=rf"embed_tokens\.weight is \(\d+, {width}\) .*, {2 * width}\) by its config"):
+        new_model(str(base), Settings(lora=0))
+    assert capfd.readouterr().err == "", "one line says it"
