@@ -21,6 +21,7 @@ CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 SUFFIX = ".safetensors"
+NAMES_NOTHING = "does not say which file holds which weights"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 USUAL = ("pytorch_model", "adapter_model", "model", "consolidated")
 """What the names of pickled weights begin with; other pickles are states of an optimizer and the like."""
@@ -76,6 +77,8 @@ def full_weights(directory: Path) -> Layout:
     single, index = directory / WEIGHTS, directory / INDEX
     table = _indexed(index) if index.is_file() else {}
     shards = tuple(directory / name for name in sorted(set(table.values())))
+    if index.is_file() and not table and not single.is_file():
+        raise DamagedFile(index, NAMES_NOTHING)
     if not single.is_file() or shards == (single,):
         _sharded(shards, table)
         return Layout("full", shards)
@@ -160,7 +163,7 @@ def _indexed(index: Path) -> dict[str, str]:
     content = files.read_json(index)
     table = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(table, dict):
-        raise DamagedFile(index, "has no weight_map, which says what file holds what weights")
+        raise DamagedFile(index, NAMES_NOTHING)
     for name in table.values():
         if not isinstance(name, str) or Path(name).name != name or not name.endswith(SUFFIX):
             raise DamagedFile(index, f"{name!r:.100} is no safetensors file of this directory")

@@ -104,8 +104,8 @@ def test_full_weights_are_divided_into_shards_and_come_together_again(attention_
 @pytest.mark.parametrize(
     ("index", "words"),
     [
-        ({"weight_map": {"w": "../elsewhere.safetensors"}}, "names a file outside its directory"),
-        ({"weight_map": {"w": 3}}, "does not say which file"),
+        ({"weight_map": {"w": "../elsewhere.safetensors"}}, "is no safetensors file of this directory"),
+        ({"weight_map": {"w": 3}}, "3 is no safetensors file"),
         ({"weight_map": {}}, "does not say which file"),
         ([], "does not say which file"),
     ],
@@ -285,9 +285,9 @@ def damage(directory: Path, what: str) -> None:
     ("lora", "what", "words"),
     [
         (2, "hostile", r"head\.pt: loading it would call .*mkdir"),
-        (2, "torn", r"adapter_model\.safetensors: .* bytes where its header asks for"),
-        (0, "torn", r"model\.safetensors: .* bytes where its header asks for"),
-        (0, "stub", r"model\.safetensors: not a safetensors file"),
+        (2, "torn", r"adapter_model\.safetensors: .* bytes where its header describes"),
+        (0, "torn", r"model\.safetensors: .* bytes where its header describes"),
+        (0, "stub", r"model\.safetensors: .*do not begin with the header of a safetensors file"),
         (2, "no weights", r"adapter_model\.safetensors: missing, though adapter_config\.json is there"),
         (0, "no weights", r"holds neither an adapter .* nor full weights"),
         (2, "other weights", r"its files are those of lora weights, its head\.pt speaks of full"),
@@ -333,7 +333,9 @@ def test_a_base_whose_weights_are_cut_short_is_told_by_the_file(attention_base: 
     base = shutil.copytree(attention_base, tmp_path / "base")
     path = base / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-cut])
-    with pytest.raises(DamagedFile, match=r"model\.safetensors: [\d,]+ bytes where its header asks for [\d,]+$"):
+    with pytest.raises(
+        DamagedFile, match=r"model\.safetensors: [\d,]+ bytes where its header describes [\d,]+: cut short"
+    ):
         new_model(str(base), Settings(lora=0))
 
 
