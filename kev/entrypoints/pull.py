@@ -5,7 +5,6 @@ from kev.entrypoints.by_hand import open_gate
 from kev.entrypoints.place import RUNS_VOLUME, Place
 from kev.entrypoints.units import look_at_study
 from kev.errors import NotFound, UsageError
-from kev.trial.ranking import rank_again
 
 
 async def pull_study(place: Place, study: str, *, weights: bool) -> int:
@@ -13,6 +12,8 @@ async def pull_study(place: Place, study: str, *, weights: bool) -> int:
 
     Returns 0. Raises LockHeld if another pull of the study runs, NotFound if there is nothing on the volume.
     """
+    from kev.trial.ranking import rank_again  # loads numpy, which launchers do without until then
+
     if not study or "/" in study or study.startswith("."):
         raise UsageError(f"--name {study!r:.100}: write the name of a study")
     with files.locked(place.runs / f".pull-{study}.lock"):
