@@ -35,6 +35,18 @@ def test_nothing_moving_writes_nothing_and_costs_next_to_nothing(settled: Pseudo
     assert seen.cpu_percent < 1.0
 
 
+def test_sessions_that_nobody_looks_at_write_nothing_and_cost_next_to_nothing(
+    still: SessionFiles, dashboard: Start
+) -> None:
+    with dashboard(still.root, str(still.root)) as terminal:
+        terminal.wait_for("study-001/1")
+        terminal.wait_for("[1 ")
+        terminal.wait_until_quiet(3.0)
+        seen = terminal.observe(12)
+        assert seen.written == 0
+        assert seen.cpu_percent < 1.0
+
+
 def test_one_step_repaints_cells_and_not_panels(still: SessionFiles, settled: PseudoTerminal) -> None:
     written = len(settled.raw)
     still.step(0, 1, 407)
