@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kev import files
-from kev.errors import KevError
 from kevtui import columns
 
 
@@ -40,6 +38,10 @@ def layout_path(environment: Mapping[str, str], root: Path, title: str) -> Path:
 
 def read_layout(path: Path) -> SavedLayout:
     """What was kept there. What cannot be believed is as it comes: nothing is lost with it but a habit."""
+    # Here, since the screen knows layouts before its first frame, and files only after it.
+    from kev import files
+    from kev.errors import KevError
+
     try:
         kept = files.read_json(path)
     except (KevError, OSError):
@@ -67,6 +69,8 @@ class LayoutFile:
 
     def keep(self, layout: SavedLayout) -> None:
         """Write it. Waits for a disk: call it from a thread. Raises OSError."""
+        from kev import files
+
         values = {"alone": layout.alone, "focus": layout.focus, "sort": layout.sort, "columns": layout.columns}
         known = {name: value for name, value in values.items() if value}
         if not known and not self._path.exists():
