@@ -267,6 +267,10 @@ class Gate:
             raise AlreadyStarted(
                 f"{unit_id}: has an attempt that may be running ({live.call or 'its call is not known'})"
             )
+        busy = next((other for other in units.open() if other is not unit and other.live is not None
+                     and other.order.remote and other.order.remote == unit.order.remote), None)  # fmt: skip
+        if busy is not None:
+            raise Refused(f"{unit_id}: {busy.id} works in the same place and may be running; wait for its end")
         reader = units.reader_of(unit.order.once) if unit.order.once is not None else unit
         if reader is not unit:
             raise AlreadyStarted(

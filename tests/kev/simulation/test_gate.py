@@ -144,6 +144,16 @@ async def test_two_operators_at_once_start_one_attempt(lab: Lab) -> None:
     assert sorted(type(result).__name__ for result in results) == ["AlreadyStarted", "CallRef"]
 
 
+async def test_nothing_is_started_where_another_unit_may_be_at_work(lab: Lab) -> None:
+    trial, scores = order(attempts=2, usd="5"), order(kind="rescore", name="r41-4b/00-trial-0/rescore", usd="5")
+    await lab.gate.reserve("both", [(ONE, trial), ("rescore/r41-4b/00-trial-0/0", scores.model_copy(
+        update={"remote": trial.remote}))])  # fmt: skip
+    await lab.gate.start("rescore/r41-4b/00-trial-0/0")
+    with pytest.raises(Refused, match="rescore/r41-4b/00-trial-0/0 works in the same place and may be running"):
+        await lab.gate.start(ONE)
+    assert len(lab.compute.calls) == 1
+
+
 async def test_two_operators_at_once_cannot_both_have_the_last_dollars(lab: Lab) -> None:
     other = lab.new_gate()
     results = await asyncio.gather(
