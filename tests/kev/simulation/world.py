@@ -344,9 +344,11 @@ class World:
         want of which reads and scores were skipped. Then it makes these, and nothing else, as far as it may now; the
         watch after it goes on with what was skipped again.
         """
-        seen = 0
+        seen, paused = 0, self.must.mode != "running"
+        self.lift_pause()  # whoever paused may have been killed before, and a person's pause is waited out
         for _ in range(6):
-            skipped = any(reason in line for line in self.trace[seen:] for reason in PASSING)
+            skipped = paused or any(reason in line for line in self.trace[seen:] for reason in PASSING)
+            paused = False
             seen = len(self.trace)
             began = self.watch_again(600 if skipped else 60)
             if not began:
