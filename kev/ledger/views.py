@@ -28,7 +28,11 @@ def write_views(runs: Path, units: Units, names: set[str] | None = None) -> None
             groups.setdefault(unit.order.name, []).append(unit)
     for name, group in groups.items():
         if group[0].order.kind == "trial":
-            replace_record(runs / f"{name}.spawn.json", spawn_record(name, group))
+            place = runs / f"{name}.spawn.json"
+            if any(unit.counted for unit in group):
+                replace_record(place, spawn_record(name, group))
+            else:
+                remove_record(place, SpawnRecord)  # nothing was started: a reader would count its bound for ever
         elif group[0].order.kind in ("read", "locked"):
             replace_record(runs / f"{name.removeprefix('locked/')}.read.json", read_record_of(name, group[0]))
 
@@ -99,6 +103,17 @@ def _attempt(unit: Unit, index: int) -> Attempt:
     attempt = unit.counted[index]
     values = {"nonce": attempt.nonce, "call": attempt.call, "at": attempt.at}
     return Attempt.model_validate(values | ({"abandoned": attempt.ended_at} if attempt.abandoned else {}))
+
+
+def remove_record(path: Path, kind: type[Record]) -> None:
+    """Take a record away, if it is there. Raises NotRecorded, or DamagedFile: what cannot be read stays as it is."""
+    try:
+        read_record(path, kind)
+        files.remove(path)
+    except NotFound:
+        return
+    except OSError as error:
+        raise NotRecorded(f"{path}: cannot be removed ({error.strerror or error})") from None
 
 
 def replace_record(path: Path, record: Record) -> None:
