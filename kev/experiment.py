@@ -54,8 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("--aggregate only ranks; it goes with neither --resume nor --dry-run")
     if given.aggregate and (given.suite or given.transfer or given.plan or given.existing or given.device):
         parser.error("--aggregate ranks what is in --out; it takes no suite, plan, checkpoint or device")
-    if given.resume and (given.plan or given.existing):
-        parser.error("--resume goes on with what is in --out; it takes no --plan and no --existing")
+    if given.resume and given.existing and given.plan is None:
+        parser.error("--resume goes on with what is in --out; --existing begins something only beside --plan")
     return run(lambda: _run(given))
 
 

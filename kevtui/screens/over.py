@@ -10,6 +10,7 @@ from typing import TypeVar
 from rich.segment import Segment
 from rich.style import Style as RichStyle
 from textual.app import RenderResult
+from textual.await_complete import AwaitComplete
 from textual.color import Color
 from textual.css.styles import RulesMap
 from textual.renderables.background_screen import BackgroundScreen
@@ -25,6 +26,10 @@ NO_STYLE = RichStyle()
 
 class OverScreen(ModalScreen[Answer]):
     """A modal screen; the base of all that open here."""
+
+    def dismiss(self, result: Answer | None = None) -> AwaitComplete:
+        """Close, once: a key that is still on its way to a closed dialog would close what lies under it."""
+        return super().dismiss(result) if self.app.screen is self else AwaitComplete.nothing()  # type: ignore[no-untyped-call]
 
     def render(self) -> RenderResult:  # type: ignore[override]  # a widget's may be any Visual, and so may a screen's
         under = super().render()

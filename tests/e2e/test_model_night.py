@@ -122,7 +122,7 @@ def test_a_checkpoint_is_mixed_with_its_base_read_and_mirrored(night: Night, tmp
     record = json.loads((night.root / "runs/wise/tiny-w70/interpolation.json").read_text())
     assert (record["alpha"], record["toward"]) == (0.7, "/hf/bases/mixed")
     _, err = night.run("interpolate", *asked, "--blend-head", code=1)
-    assert err == "--blend-head needs --toward: a base has no head\n"
+    assert err == "--blend-head needs a checkpoint `toward` which it is drawn: a base has no head\n"
 
     job = "/runs/wise/tiny-w70/checkpoint@evals/small-transfer-v1@tiny-w70-held"
     out, _ = night.run("benchmarks", "--jobs", job, "--gpu", "H100")

@@ -15,6 +15,7 @@ JUDGING = ("kev.rounds.comparison", "kev.rounds.criteria", "kev.rounds.panels", 
 
 DECIDE_NOTHING = (
     "kev/__init__.py",
+    "kev/budget.py",
     "kev/clock.py",
     "kev/console.py",
     "kev/document.py",
@@ -31,6 +32,7 @@ DECIDE_NOTHING = (
     "kev/rounds/checks",
     "kev/rounds/choice.py",
     "kev/rounds/guards.py",
+    "kev/rounds/locked_args.py",
     "kev/rounds/once.py",
     "kev/rounds/overlap.py",
     "kev/rounds/places.py",

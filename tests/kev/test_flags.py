@@ -45,7 +45,7 @@ def test_every_argument_of_an_entry_point_goes_on_to_what_it_does() -> None:
         (benchmark.main, "--run c --suite s --out o --owner-allows o", "belongs to --allow-test"),
         (baseline.main, "--suite s --out o --owner-allows o", "belongs to --allow-test"),
         (experiment.main, "--out o --aggregate --plan p", "--aggregate ranks"),
-        (experiment.main, "--out o --suite s --resume --plan p", "--resume goes on"),
+        (experiment.main, "--out o --suite s --resume --existing c", "--resume goes on"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(

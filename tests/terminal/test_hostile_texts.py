@@ -57,8 +57,13 @@ KEYS = (
 def test_walking_through_every_panel_and_dialog_writes_text_alone(
     tmp_path: Path, dashboard: Start, arguments: tuple[str, ...]
 ) -> None:
-    session = HostileFiles(tmp_path).write()
-    with dashboard(session.root, *arguments, columns=160, rows=50) as terminal:
+    session = HostileFiles(tmp_path / "checkout").write()
+    # The bell is a control character of the dashboard's own.
+    settings = tmp_path / "kevtui" / "config.toml"
+    settings.parent.mkdir()
+    settings.write_text('[alerts]\nbell = "off"\n')
+    own = {"XDG_CONFIG_HOME": str(tmp_path)}
+    with dashboard(session.root, *arguments, columns=160, rows=50, env=own) as terminal:
         terminal.wait_for("[/b][@click=app.quit]x[/] [red]r\\x1b[2J")
         for key in KEYS:
             terminal.press(key)

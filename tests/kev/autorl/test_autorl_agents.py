@@ -59,6 +59,7 @@ def test_copies_of_the_base_end_without_an_improvement_and_are_on_record_as_what
 
 
 def test_an_agent_that_trains_submits_each_round_and_appends_it(tmp_path: Path) -> None:
+    pytest.importorskip("trl", reason="the example agents train with it; the extra `rl` brings it")
     agent = tmp_path / "agents" / "example_sft"
     shutil.copytree(SHIPPED / "example_sft", agent)
     script = (agent / "train.py").read_text()
