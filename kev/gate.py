@@ -46,6 +46,14 @@ class AlreadyStarted(Refused):
     """The unit is running, has run as often as it may, or is over: there is nothing to start."""
 
 
+def check_alone(units: Units, unit: Unit) -> None:
+    """Raises Refused while another unit that writes to the same place may be running."""
+    busy = next((other for other in units.open() if other is not unit and other.live is not None
+                 and other.order.remote and other.order.remote == unit.order.remote), None)  # fmt: skip
+    if busy is not None:
+        raise Refused(f"{unit.id}: {busy.id} works in the same place and may be running; wait for its end")
+
+
 @dataclass
 class Gate:
     """The gate of one session, over one runs/ directory."""
@@ -267,10 +275,7 @@ class Gate:
             raise AlreadyStarted(
                 f"{unit_id}: has an attempt that may be running ({live.call or 'its call is not known'})"
             )
-        busy = next((other for other in units.open() if other is not unit and other.live is not None
-                     and other.order.remote and other.order.remote == unit.order.remote), None)  # fmt: skip
-        if busy is not None:
-            raise Refused(f"{unit_id}: {busy.id} works in the same place and may be running; wait for its end")
+        check_alone(units, unit)
         reader = units.reader_of(unit.order.once) if unit.order.once is not None else unit
         if reader is not unit:
             raise AlreadyStarted(

@@ -59,7 +59,8 @@ def figure(value: float) -> str:
     size = abs(value)
     if 1e-3 <= size < 1e5:
         text = f"{value:.{max(0, 3 - max(1, math.floor(math.log10(size)) + 1))}f}" if size >= 1 else f"{value:.3g}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        return text if len(text) <= TICK_WIDTH else f"{value:.2g}"
     text = _short(f"{value:.1e}")
     return text if len(text) <= TICK_WIDTH else _short(f"{value:.0e}")
 

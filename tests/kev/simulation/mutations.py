@@ -292,6 +292,11 @@ def resume_without_the_gate(patch: Patch) -> None:
     patch.setattr(gate.Gate, "_startable", lambda _self, known, unit_id: known.by_id[unit_id])
 
 
+def start_beside_others(patch: Patch) -> None:
+    """The gate does not look for another unit that works in the same place: alone, what asks it still waits."""
+    patch.setattr(gate, "check_alone", lambda *_: None)
+
+
 def mix_while_it_is_mixed(patch: Patch) -> None:
     """The retry of a blend does not wait for the end of the first try."""
     real = blends.next_try
@@ -303,6 +308,7 @@ def mix_while_it_is_mixed(patch: Patch) -> None:
         return real(known, unit_id, order)
 
     patch.setattr(blends, "next_try", next_try)
+    start_beside_others(patch)
 
 
 def mix_what_is_not_there_yet(patch: Patch) -> None:
@@ -325,6 +331,7 @@ def score_what_may_run(patch: Patch) -> None:
 
     patch.setattr(rescores.Rescores, "_may_be_scored", may_be_scored)
     patch.setattr(rescores.Rescores, "_is_trained", is_trained)
+    start_beside_others(patch)
 
 
 @contextmanager
