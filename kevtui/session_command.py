@@ -33,7 +33,7 @@ def session(arguments: argparse.Namespace) -> int:
     bench = bench_at(arguments.session, root=arguments.root, cwd=Path.cwd())
     if bench is not None:
         return _bench(bench, arguments, output)
-    from kevtui.record.opening import bundle_at
+    from kevtui.record.target import bundle_at
 
     recorded = bundle_at(arguments.session, root=arguments.root, cwd=Path.cwd())
     if recorded is not None:

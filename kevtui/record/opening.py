@@ -8,7 +8,7 @@ from pathlib import Path
 from stat import S_IFMT, S_IFREG
 
 from kev import files
-from kev.errors import DamagedFile, NotFound
+from kev.errors import DamagedFile
 from kev.records.base import parse_record
 from kevtui.observe.target import Target
 from kevtui.record.manifest import (
@@ -21,10 +21,10 @@ from kevtui.record.manifest import (
     hash_of,
     problem_of,
 )
+from kevtui.record.target import SIGNATURE
 from kevtui.replay.kinds import Kind
 from kevtui.replay.night import HeldFile, Night
 
-SIGNATURE = b"PK\x03\x04"
 _END = struct.Struct("<4sHHHHIIH")
 _END_SIGNATURE, _LOCATOR_SIGNATURE, _LOCATOR_BYTES = b"PK\x05\x06", b"PK\x06\x07", 20
 _MAX_DIRECTORY_BYTES = 16 * 1024 * 1024
@@ -33,19 +33,6 @@ _MAX_DIRECTORY_BYTES = 16 * 1024 * 1024
 _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError,
            NotImplementedError, OverflowError, KeyError, IndexError)  # fmt: skip
 """What zipfile raises for one archive or another that somebody has bent."""
-
-
-def bundle_at(argument: str, *, root: Path | None, cwd: Path) -> Path | None:
-    """The bundle that `argument` names as a path; None where it names something else."""
-    if not argument or "\0" in argument:
-        return None
-    for place in [root / argument, cwd / argument] if root is not None else [cwd / argument]:
-        try:
-            if place.is_file() and files.read_start(place, len(SIGNATURE)) == SIGNATURE:
-                return place.absolute()
-        except (OSError, ValueError, DamagedFile, NotFound):
-            continue
-    return None
 
 
 def open_bundle(path: Path) -> Night:

@@ -34,11 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def replay(arguments: argparse.Namespace) -> int:
     """Replay what `arguments` name; the exit status. Raises KevError, OutputLost and OutputEnded."""
-    from kevtui.record.opening import bundle_at, open_bundle
+    from kevtui.record.target import bundle_at
 
     output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
     bundle = bundle_at(arguments.session, root=arguments.root, cwd=Path.cwd())
     if bundle is not None:
+        from kevtui.record.opening import open_bundle
+
         return _play(lambda: history_of(open_bundle(bundle)), bundle.name, arguments, output)
     from kevtui.observe.target import resolve
 

@@ -79,3 +79,19 @@ def test_the_screen_is_imported_without_anything_heavy() -> None:
     loaded = set(done.stdout.split())
     assert "textual" in loaded
     assert not loaded & HEAVY
+
+
+def test_a_session_is_shown_before_anything_is_loaded_that_reads_records(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "night-state.json").write_text('{"session": "night"}')
+    code = """if True:
+        import sys
+        from kevtui import app, cli, session_command
+        session_command.no_screen = lambda output: ""
+        app.run = lambda *_, **__: print(*sys.modules) or 0
+        sys.exit(cli.main(["session", "night", "--root", sys.argv[1]]))"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    loaded = set(done.stdout.split())
+    assert "kevtui.dashboard" in loaded
+    assert not loaded & {"torch", "numpy", "pydantic", "zipfile", "kevtui.replay.night"}

@@ -10,9 +10,10 @@ from nights import at, make_night, put
 from kevtui.cli import main
 from kevtui.observe.snapshot import Snapshot
 from kevtui.observe.target import resolve
-from kevtui.record.opening import bundle_at, open_bundle
+from kevtui.record.opening import open_bundle
 from kevtui.record.packing import pack
 from kevtui.record.redaction import Identity
+from kevtui.record.target import bundle_at
 from kevtui.replay.choice import own
 from kevtui.replay.history import History
 from kevtui.replay.night import LOG_BYTES, Night, load_night
