@@ -2,11 +2,11 @@
 
 import os
 from dataclasses import replace
-from typing import Protocol
 
 from kev.errors import UsageError
 from kevtui.alerting.herald import Herald
 from kevtui.headless.output import complain
+from kevtui.headless.plain import Source
 from kevtui.observe.snapshot import Snapshot
 from kevtui.settings import read_settings, settings_path
 
@@ -14,17 +14,10 @@ LEAVE_S = 10.0
 """How long the end waits for a hook that is under way."""
 
 
-class Source(Protocol):
-    """Where Snapshots come from."""
-
-    def observe(self) -> Snapshot: ...
-    def wait(self, timeout_s: float) -> bool: ...
-
-
 class TellingSource:
     """A source whose Snapshots' alerts the hook is told of as they pass."""
 
-    def __init__(self, source: Source, herald: Herald) -> None:
+    def __init__(self, source: Source[Snapshot], herald: Herald) -> None:
         self._source = source
         self._herald = herald
 
@@ -42,7 +35,7 @@ class TellingSource:
             self._herald.close()
 
 
-def telling(source: Source) -> TellingSource:
+def telling(source: Source[Snapshot]) -> TellingSource:
     """`source` with the hook of the user's settings. Raises UsageError where there is none."""
     choices = read_settings().alerts
     if not choices.hook:
