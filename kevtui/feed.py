@@ -15,6 +15,11 @@ Picture = TypeVar("Picture", covariant=True, default=Snapshot)
 class SnapshotSource(Protocol[Picture]):
     """Where Snapshots come from, or other immutable pictures of one moment."""
 
+    @property
+    def pace_s(self) -> float | None:
+        """Seconds between two looks; None for the pace of what is watched as it happens."""
+        ...
+
     def observe(self) -> Picture:
         """What is known now."""
         ...
@@ -111,8 +116,7 @@ class Feed(threading.Thread):
                         self._rest(source)
                         continue
                     source.wait(IDLE_S * self._pace.factor)
-                    # A replay is looked at as often as somebody steps through it.
-                    self._stopping.wait(getattr(source, "pace_s", None) or self._pace.delay_s())
+                    self._stopping.wait(self._pace.delay_s() if source.pace_s is None else source.pace_s)
             finally:
                 source.close()
         except Exception as error:

@@ -51,6 +51,8 @@ class StoryClock:
 class Still:
     """A source that has one Snapshot and nothing more."""
 
+    pace_s = None
+
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 

@@ -1,6 +1,7 @@
 """The state behind the BenchSnapshots of one target: what was read, what was last good, when to look again."""
 
 from pathlib import Path
+from typing import Final
 
 from kev.clock import Clock
 from kevtui.bench.comparison_view import ComparisonView
@@ -14,6 +15,8 @@ from kevtui.observe.changes import Changes
 
 class BenchObserver:
     """Looks at a bench whenever it is asked to; it writes nothing. One thread at a time, but `close` from any."""
+
+    pace_s: Final = None
 
     def __init__(
         self, target: BenchTarget, *, clock: Clock, poll: bool = False, machine: MachineWatch | None = None

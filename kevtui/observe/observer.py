@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kev.clock import Clock, SystemClock
 from kev.session import events_path
@@ -46,6 +46,8 @@ LEASES_VARIABLE = "KEV_LEASES_DIR"
 
 class Observer:
     """Observes one target. `observe` and `wait` belong to one thread; `close` may be called from any."""
+
+    pace_s: Final = None
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Final
 
 from kevtui.observe.observer import renewed
 from kevtui.observe.snapshot import Snapshot
@@ -25,8 +26,8 @@ LEAD = timedelta(minutes=1)
 class Player:
     """A SnapshotSource. `observe` and `wait` belong to one thread; everything else may be called from any."""
 
-    pace_s = 0.05
-    """The pace at which it may be looked at: steps by hand are shown as they are made."""
+    pace_s: Final = 0.05
+    """Steps by hand are shown as they are made."""
 
     def __init__(
         self,

@@ -44,6 +44,8 @@ SIGNS_THAT_ACT = "\x1b\x07\r\b\u202e\ud83d"
 class HeldSource:
     """A source of Snapshots that a test feeds by hand."""
 
+    pace_s = None
+
     def __init__(self, *snapshots: Snapshot) -> None:
         self._waiting = list(snapshots)
         self._last = snapshots[-1]
