@@ -14,6 +14,7 @@ A command prints the message of a `KevError` and exits; anything else that escap
     └── LockHeld           another process holds the lock
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from kev.text import visible
@@ -28,6 +29,11 @@ class KevError(Exception):
 
 class UsageError(KevError):
     """The command line asks for something that cannot be meant."""
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """What a command prints of it: a line for each mistake, where there may be several."""
+        return (str(self),)
 
 
 class NotFound(KevError):

@@ -27,7 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(arguments, parser)
     except UsageError as error:
-        complain(str(error))
+        for line in error.lines:
+            complain(line)
         return exit_codes.USAGE
     except KevError as error:
         complain(str(error))

@@ -5,45 +5,51 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kevtui import exit_codes
-from kevtui.headless.output import Output, complain
+from kevtui.headless.output import Output
 
 if TYPE_CHECKING:
     from kevtui.actions.sight import Eyes
     from kevtui.observe.snapshot import Snapshot
     from kevtui.observe.target import Target
+    from kevtui.options import Options
     from kevtui.replay.player import Player
     from kevtui.settings import Settings
     from kevtui.tabs import Watched
 
 
 def open_dashboard(targets: Sequence["Target"], arguments: argparse.Namespace) -> int:
-    """Show `targets`, each on a tab where there are several, until it is quit; the exit status."""
+    """Show `targets`, each on a tab where there are several, until it is quit; the exit status. Raises BadSettings."""
     # Switched on again once the first Snapshot is shown; until then nothing that is made is garbage.
     gc.disable()
-    from kevtui.app import Options, run
-    from kevtui.settings import BadSettings, read_settings
+    from kevtui.app import run
+    from kevtui.settings import read_settings
 
-    try:
-        settings = read_settings()
-    except BadSettings as error:
-        for line in error.lines:
-            complain(line)
-        return exit_codes.USAGE
-    # A terminal that is not told to be UTF-8 shows other characters for ours.
-    ascii_only = Output(sys.stdout, os.environ, ascii_only=arguments.ascii or settings.ascii).ascii_only
+    settings = read_settings()
     first, *others = watched_of(targets, arguments, settings)
-    options = Options(
-        theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings,
-        alerts=settings.alerts, columns=settings.columns, open_eyes=first.open_eyes, may_act=first.may_act, look=look,
-        open_past=first.open_past, beside=getattr(arguments, "beside", None), more=tuple(others),
-        layout=first.layout, keep_layout=first.keep_layout,
+    options = replace(
+        options_of(arguments, settings),
+        alerts=settings.alerts, open_eyes=first.open_eyes, may_act=first.may_act, look=look, open_past=first.open_past,
+        beside=getattr(arguments, "beside", None), more=tuple(others), layout=first.layout,
+        keep_layout=first.keep_layout,
     )  # fmt: skip
     return run(first.open_source, title=first.title, options=options)
+
+
+def options_of(arguments: argparse.Namespace, settings: "Settings") -> "Options":
+    """How a screen is to look; the command line goes before the settings."""
+    from kevtui.options import Options
+
+    # A terminal that is not told to be UTF-8 shows other characters for ours.
+    ascii_only = Output(sys.stdout, os.environ, ascii_only=arguments.ascii or settings.ascii).ascii_only
+    return Options(
+        theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings,
+        columns=settings.columns,
+    )  # fmt: skip
 
 
 def watched_of(targets: Sequence["Target"], arguments: argparse.Namespace, settings: "Settings") -> list["Watched"]:

@@ -6,7 +6,7 @@ FIELDS is the whole file: what is checked, what comes without it, and the table 
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -27,7 +27,11 @@ class BadSettings(UsageError):
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__("; ".join(lines))
-        self.lines = lines
+        self._lines = tuple(lines)
+
+    @property
+    def lines(self) -> Sequence[str]:
+        return self._lines
 
 
 @dataclass(frozen=True, slots=True)

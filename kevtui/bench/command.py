@@ -2,15 +2,13 @@
 
 import argparse
 import gc
-import os
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from kev.errors import UsageError
 from kevtui import exit_codes
 from kevtui.bench.snapshot import BenchSnapshot, RunState
 from kevtui.bench.target import BenchTarget
-from kevtui.headless.output import Output, complain
+from kevtui.headless.output import Output
 
 if TYPE_CHECKING:
     from kevtui.bench.observer import BenchObserver
@@ -25,9 +23,10 @@ def dashboard(target: BenchTarget, arguments: argparse.Namespace) -> int:
         raise UsageError("--strict belongs to --once, --plain or --json; the dashboard shows findings itself")
     # Switched on again once the first picture is shown; until then nothing that is made is garbage.
     gc.disable()
-    from kevtui.app import Options, run_app
+    from kevtui.app import run_app
     from kevtui.bench.app import BenchApp
-    from kevtui.settings import BadSettings, read_settings
+    from kevtui.dashboard import options_of
+    from kevtui.settings import read_settings
 
     def open_source() -> "BenchObserver":
         from kev.clock import SystemClock
@@ -35,16 +34,7 @@ def dashboard(target: BenchTarget, arguments: argparse.Namespace) -> int:
 
         return BenchObserver(target, clock=SystemClock(), poll=arguments.poll)
 
-    try:
-        settings = read_settings()
-    except BadSettings as error:
-        for line in error.lines:
-            complain(line)
-        return exit_codes.USAGE
-    ascii_only = Output(sys.stdout, os.environ, ascii_only=arguments.ascii or settings.ascii).ascii_only
-    options = Options(
-        theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings
-    )
+    options = options_of(arguments, read_settings())
     return run_app(BenchApp(open_source, title=target.title, several=target.is_results, options=options))
 
 

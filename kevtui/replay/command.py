@@ -4,12 +4,12 @@ import argparse
 import os
 import re
 import sys
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kev.errors import NotFound, UsageError
-from kevtui import exit_codes
 from kevtui.headless.output import Output, complain
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _play(
     if why := no_screen(output):
         complain(f"{why}: printing one moment as with --once")
         return _print(opened(), arguments, output)
-    return _show(opened, title, arguments, output, at_end=at_end)
+    return _show(opened, title, arguments, at_end=at_end)
 
 
 def open_history(target: "Target", leases: Path) -> "History":
@@ -114,19 +114,13 @@ def _rendered(snapshot: "Snapshot", arguments: argparse.Namespace, output: Outpu
     return once.render(snapshot, output)
 
 
-def _show(
-    opened: "Callable[[], History]", title: str, arguments: argparse.Namespace, output: Output, *, at_end: bool
-) -> int:
-    from kevtui.app import Options, run
+def _show(opened: "Callable[[], History]", title: str, arguments: argparse.Namespace, *, at_end: bool) -> int:
+    from kevtui.app import run
+    from kevtui.dashboard import options_of
     from kevtui.replay.player import Player
-    from kevtui.settings import BadSettings, read_settings
+    from kevtui.settings import read_settings
 
-    try:
-        settings = read_settings()
-    except BadSettings as error:
-        for line in error.lines:
-            complain(line)
-        return exit_codes.USAGE
+    options = options_of(arguments, read_settings())
 
     def start(history: "History") -> datetime:
         if arguments.at:
@@ -134,12 +128,7 @@ def _show(
         return history.ends_at if at_end else history.begins_at
 
     player = Player(opened, start=start, speed=arguments.speed, playing=not at_end)
-    ascii_only = output.ascii_only or settings.ascii
-    options = Options(
-        theme=arguments.theme or settings.theme, ascii=ascii_only, mouse=arguments.mouse, bindings=settings.bindings,
-        columns=settings.columns, command_player=player.command,
-    )  # fmt: skip
-    return run(lambda: player, title=title, options=options)
+    return run(lambda: player, title=title, options=replace(options, command_player=player.command))
 
 
 def parse_moment(text: str, history: "History") -> datetime:

@@ -19,7 +19,7 @@ from kev.records.session import SessionState, SessionStudy, SpendReading
 from kev.records.spawn import SpawnRecord
 from kev.records.watch import TrialState, WatchRecord
 from kevtui import exit_codes
-from kevtui.cli import EPILOG, build_parser
+from kevtui.cli import EPILOG, build_parser, main
 
 REPOSITORY = Path(__file__).parents[2]
 KEVTUI = [sys.executable, "-m", "kevtui"]
@@ -242,6 +242,19 @@ def test_once_loads_neither_a_screen_nor_an_event_loop_nor_a_file_watcher(root: 
 def test_json_loads_nothing_that_draws(root: Path) -> None:
     modules = loaded("session", "night", "--root", str(root), "--json")
     assert not {name.partition(".")[0] for name in modules} & {"textual", "asyncio", "watchfiles", "rich", "numpy"}
+
+
+@pytest.mark.parametrize("ways", [(), ("--plain", "--hook")])
+def test_every_mistake_in_the_settings_is_a_line_of_its_own(
+    root: Path, ways: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "kevtui").mkdir()
+    (root / "kevtui" / "config.toml").write_text("theme = 3\nascii = 1\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(root))
+    monkeypatch.setattr("kevtui.session_command.no_screen", lambda _: "")
+    monkeypatch.setattr("gc.disable", lambda: None)
+    assert main(["session", "night", "--root", str(root), *ways]) == exit_codes.USAGE
+    assert [line.split(": ")[2] for line in capsys.readouterr().err.splitlines()] == ["ascii", "theme"]
 
 
 def test_help_reads_no_records() -> None:
