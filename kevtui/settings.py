@@ -6,7 +6,7 @@ FIELDS is the whole file: what is checked, what comes without it, and the table 
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -57,8 +57,8 @@ class Field(NamedTuple):
     kind: str
     default: str
     text: str
-    wrong: Callable[[object], str]
-    """What is wrong with a value, or ""."""
+    problems: Callable[[str, object], Iterable[str]]
+    """A line for each mistake in the value of a setting of that name."""
 
 
 def settings_path(environment: Mapping[str, str]) -> Path:
@@ -105,61 +105,60 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 def _problems(values: dict[str, Any]) -> Iterator[str]:
     known = {field.name: field for field in FIELDS}
     for name, value in values.items():
-        if name not in known:
+        if name in known:
+            yield from known[name].problems(name, value)
+        else:
             yield f"{name}: no such setting; there are {', '.join(known)}"
-        elif name == "keys":
-            yield from _key_problems(value)
-        elif name == "alerts":
-            yield from choices.problems(value)
-        elif wrong := known[name].wrong(value):
-            yield f"{name}: {wrong}"
 
 
-def _wrong_theme(value: object) -> str:
-    return "" if isinstance(value, str) else 'should be the name of a theme, such as "light"'
+def _theme(name: str, value: object) -> Iterator[str]:
+    if not isinstance(value, str):
+        yield f'{name}: should be the name of a theme, such as "light"'
 
 
-def _wrong_flag(value: object) -> str:
-    return "" if isinstance(value, bool) else "should be true or false"
+def _flag(name: str, value: object) -> Iterator[str]:
+    if not isinstance(value, bool):
+        yield f"{name}: should be true or false"
 
 
-def _wrong_number(value: object) -> str:
-    fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST
-    return "" if fits else f"should be a number from 0 to {LARGEST:,}"
+def _number(name: str, value: object) -> Iterator[str]:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= LARGEST:
+        yield f"{name}: should be a number from 0 to {LARGEST:,}"
 
 
-def _wrong_alerts(value: object) -> str:
-    return "; ".join(choices.problems(value))
+def _columns(name: str, value: object) -> Iterator[str]:
+    if wrong := columns.wrong_with(value):
+        yield f"{name}: {wrong}"
 
 
-def _wrong_keys(value: object) -> str:
-    return "; ".join(_key_problems(value))
+def _alerts(_: str, value: object) -> Iterator[str]:
+    return choices.problems(value)
 
 
-def _key_problems(keys: object) -> Iterator[str]:
+def _keys(name: str, keys: object) -> Iterator[str]:
     if not isinstance(keys, dict):
-        yield 'keys: should be a table of id = "key"'
+        yield f'{name}: should be a table of id = "key"'
         return
-    for name, value in keys.items():
+    for each, value in keys.items():
         listed = value if isinstance(value, list) else [value]
         if not listed or not all(isinstance(key, str) and key.strip() for key in listed):
-            yield f'keys.{name}: should be a key, such as "ctrl+q", or a list of keys'
+            yield f'{name}.{each}: should be a key, such as "ctrl+q", or a list of keys'
 
 
 FIELDS: Final = (
     Field("theme", "text", '"default"', "colours: a theme of the package, or a file of your own without its `.toml`",
-          _wrong_theme),
-    Field("ascii", "true or false", "false", "use no character outside ASCII", _wrong_flag),
-    Field("read_only", "true or false", "false", "nothing can be changed from here", _wrong_flag),
+          _theme),
+    Field("ascii", "true or false", "false", "use no character outside ASCII", _flag),
+    Field("read_only", "true or false", "false", "nothing can be changed from here", _flag),
     Field("undo_window_s", "number", f"{UNDO_WINDOW_S:g}",
-          "seconds in which what spends can be taken back on the dashboard; 0 for none", _wrong_number),
+          "seconds in which what spends can be taken back on the dashboard; 0 for none", _number),
     Field("name_above_usd", "number", f"{NAME_ABOVE_USD:g}",
-          "from this bound on the target's name is typed to confirm", _wrong_number),
+          "from this bound on the target's name is typed to confirm", _number),
     Field("columns", "list of ids", "all of them",
-          "columns of the studies in their order; narrow screens show fewer of them", columns.wrong_with),
-    Field("alerts", "table", "the bell alone", "what is told of alerts beyond the screen, below", _wrong_alerts),
+          "columns of the studies in their order; narrow screens show fewer of them", _columns),
+    Field("alerts", "table", "the bell alone", "what is told of alerts beyond the screen, below", _alerts),
     Field("keys", "table", "as `?` lists them", "other keys for the ids of bindings: `quit = \"ctrl+q\"`, "
-          "`sort = [\"s\", \"f2\"]`", _wrong_keys),
+          "`sort = [\"s\", \"f2\"]`", _keys),
 )  # fmt: skip
 """Every setting there is."""
 
