@@ -93,7 +93,7 @@ def _settings() -> Iterator[Check]:
         alerts = read_settings().alerts
     except BadSettings as error:
         for line in error.lines:
-            yield Check("settings", path.name, Outcome.BAD, line, "docs/guide.md has every setting")
+            yield Check("settings", path.name, Outcome.BAD, line, "docs/settings.md has every setting")
         return
     found = f"{path}" if path.exists() else f"no {path}: everything is as it comes"
     yield Check("settings", path.name, Outcome.GOOD, found)
