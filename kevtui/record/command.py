@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kev import files
-from kev.errors import DamagedFile, NotFound, UsageError
 from kevtui import exit_codes
+from kevtui.headless.keeping import keep
 from kevtui.headless.output import Output
+from kevtui.record.target import SIGNATURE
 
 if TYPE_CHECKING:
     from kevtui.observe.target import Target
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from kevtui.record.redaction import Identity
 
 SUFFIX = ".kevtui.zip"
-_START = b"PK\x03\x04"
 _LOOK = "free text is kept: look through it before you give it away"
 
 
@@ -36,7 +36,7 @@ def record(arguments: argparse.Namespace) -> int:
     history_of(night)
     bundle = pack(night, identity_here(target, leases))
     place = arguments.out or Path(f"{target.session or _short(target)}{SUFFIX}")
-    changed = _keep(place, bundle.data)
+    changed = keep(place, bundle.data, kind="recorded night", is_of_kind=_is_bundle)
     output = Output(sys.stdout, os.environ)
     if arguments.json:
         output.write(files.dump_json(_report(place, bundle.manifest, bundle.data, changed=changed)).decode())
@@ -66,23 +66,10 @@ def _short(target: "Target") -> str:
     return f"r{target.round}" if target.round is not None else target.root.name or "night"
 
 
-def _keep(place: Path, data: bytes) -> bool:
-    """Write the file, over an earlier bundle at most; whether it changed. Raises UsageError."""
-    try:
-        before = files.read_bytes(place)
-        if before == data:
-            return False
-        if not before.startswith(_START) or b"manifest.json" not in before[:64]:
-            raise UsageError(f"{place}: is there and is no recorded night; name another file with -o")
-    except NotFound:
-        pass
-    except DamagedFile as error:
-        raise UsageError(f"{error}; name another file with -o") from None
-    try:
-        files.write_atomic(place, data)
-    except OSError as error:
-        raise UsageError(f"{place}: cannot be written ({error.strerror}); name another file with -o") from None
-    return True
+def _is_bundle(data: bytes) -> bool:
+    from kevtui.record.manifest import MANIFEST
+
+    return data.startswith(SIGNATURE) and MANIFEST.encode() in data[:64]
 
 
 def _words(place: Path, manifest: "Manifest", size: int, *, changed: bool) -> list[str]:

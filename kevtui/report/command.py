@@ -5,9 +5,9 @@ import os
 import sys
 from pathlib import Path
 
-from kev import files
 from kev.clock import SystemClock
-from kev.errors import DamagedFile, NotFound, UsageError
+from kev.errors import UsageError
+from kevtui.headless.keeping import keep
 from kevtui.headless.output import Output
 from kevtui.observe.target import resolve
 from kevtui.report.gather import gather
@@ -35,23 +35,7 @@ def report(arguments: argparse.Namespace) -> int:
     if place is None or str(place) == "-":
         output.write(text)
     else:
-        _keep(place, text.encode(errors="backslashreplace"), start)
+        data = text.encode(errors="backslashreplace")
+        keep(place, data, kind="earlier report", is_of_kind=lambda before: before.startswith(start))
         output.write(f"{place}\n")
     return exit_status(material.snapshot, strict=False)
-
-
-def _keep(place: Path, data: bytes, start: bytes) -> None:
-    """Write the file, over an earlier report at most. Raises UsageError."""
-    try:
-        if not files.read_bytes(place).startswith(start):
-            raise UsageError(f"{place}: is there and is no earlier report; name another file")
-    except NotFound:
-        pass
-    except DamagedFile as error:
-        raise UsageError(f"{error}; name another file") from None
-    try:
-        files.write_atomic(place, data)
-    except OSError as error:
-        raise UsageError(
-            f"{place}: cannot be written ({error.strerror}); name a file in a folder that is there"
-        ) from None
