@@ -7,14 +7,16 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
+from kev.text import shorten
 from kevtui.format import MISSING
 from kevtui.format import dollars as shown_dollars
 from kevtui.format import money as shown_money
 from kevtui.observe.snapshot import Arm, Criterion, Money, Trial, Verdict
 from kevtui.plotting import figure
 from kevtui.report.markup import Markup, tag
+from kevtui.report.tables import moment
 
 MOST_POINTS = 600
 """More than a plot has pixels for: of longer series every n-th is drawn, and always the last."""
@@ -70,7 +72,7 @@ def spend(money: Money, *, identity: str = "spend") -> Markup:
             _label(x + 8, min(up(float(reach)), y - 14) + 4, f"+ committed {shown_dollars(money.committed)}{unknown}")
         )
     told = (
-        f"{len(money.readings)} readings from {_moment(first)} to {_moment(last)}. Spent {shown_money(money.spent)} of "
+        f"{len(money.readings)} readings from {moment(first)} to {moment(last)}. Spent {shown_money(money.spent)} of "
         f"{shown_money(limit)}; committed beyond it {shown_money(money.committed)}. In {word}."
     )
     return _svg(identity, "Spend against the authorization", told, _HEIGHT, parts)
@@ -79,8 +81,7 @@ def spend(money: Money, *, identity: str = "spend") -> Markup:
 def step_rate(trial: Trial, *, identity: str) -> Markup | None:
     """Steps per minute of one trial over its time; None where its log has no clock."""
     known = [(point.at_s / 60, point.steps_per_minute) for point in trial.points
-             if point.at_s is not None and point.steps_per_minute is not None
-             and math.isfinite(point.at_s) and math.isfinite(point.steps_per_minute)]  # fmt: skip
+             if _finite(point.at_s) and _finite(point.steps_per_minute)]  # fmt: skip
     if len(known) < 2:
         return None
     drawn = _thin(known)
@@ -121,40 +122,34 @@ def criteria(arm: Arm, *, identity: str) -> Markup | None:
 def _criterion(each: Criterion, y: float) -> Iterable[Markup]:
     middle = y + _ROW / 2
     yield _label(6, middle + 4, SIGN[each.verdict], class_=f"verdict {each.verdict.value}")
-    yield _label(84, middle + 4, _short(each.name, 38))
+    yield _label(84, middle + 4, shorten(each.name, 38))
     bounds = (each.lower, each.upper)
     # The threshold is on the scale of the operand; an interval of something else would be compared with it by eye.
     of_interval = each.value is None or each.value in (each.delta, *bounds)
     point = each.delta if of_interval else each.value
-    shown = [value for value in (*(bounds if of_interval else ()), point, each.threshold) if _finite(value)]
-    numbers = [float(value) for value in shown if value is not None]
+    shown = (*(bounds if of_interval else ()), point, each.threshold)
+    numbers = [float(value) for value in shown if _finite(value)]
     if not numbers:
         yield _label(370, middle + 4, "no figures", class_="missing")
         return
     spread = (max(numbers) - min(numbers)) or max(abs(numbers[0]), 1e-6)
     scale = _Scale(min(numbers) - 0.12 * spread, max(numbers) + 0.12 * spread, 370, 610)
     yield tag("line", x1=370, x2=610, y1=_at(middle), y2=_at(middle), class_="grid")
-    if (
-        of_interval
-        and each.lower is not None
-        and each.upper is not None
-        and _finite(each.lower)
-        and _finite(each.upper)
-    ):
+    if of_interval and _finite(each.lower) and _finite(each.upper):
         left, right = sorted((scale(each.lower), scale(each.upper)))
         yield tag("rect", x=_at(left), y=_at(middle - 4), width=_at(right - left), height=8,
                   class_=f"interval {each.verdict.value}")  # fmt: skip
-    if each.threshold is not None and _finite(each.threshold):
+    if _finite(each.threshold):
         place = _at(scale(each.threshold))
         yield tag("line", x1=place, x2=place, y1=_at(middle - 11), y2=_at(middle + 11), class_="limit")
-    if point is not None and _finite(point):
+    if _finite(point):
         yield tag("circle", cx=_at(scale(point)), cy=_at(middle), r=4, class_="dot")
     yield _label(622, middle + 4, f"{number(each.value)} {each.op} {number(each.threshold)}")
 
 
 def number(value: float | None) -> str:
     """Four places, or the sign of what is missing."""
-    return MISSING if value is None or not math.isfinite(value) else f"{value:.4f}"
+    return f"{value:.4f}" if _finite(value) else MISSING
 
 
 def _svg(identity: str, title: str, told: str, height: float, parts: Iterable[str]) -> Markup:
@@ -177,7 +172,7 @@ def _vertical(up: _Scale, across: _Scale, unit: str, *, most: int = 5) -> Iterab
 def _moments(first: datetime, last: datetime, across: _Scale) -> Iterable[Markup]:
     span = (last - first).total_seconds()
     for share in (0.0, 0.5, 1.0) if span > 0 else (0.0,):
-        words = _moment(first + timedelta(seconds=span * share))
+        words = moment(first + timedelta(seconds=span * share))
         anchor = "start" if share == 0 else "end" if share == 1 else "middle"
         yield _label(across.start + (across.end - across.start) * share, _HEIGHT - 12, words, anchor=anchor)
 
@@ -213,13 +208,5 @@ def _at(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _short(words: str, most: int) -> str:
-    return words if len(words) <= most else words[: most - 1] + "…"
-
-
-def _finite(value: float | None) -> bool:
+def _finite(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
-
-
-def _moment(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC"

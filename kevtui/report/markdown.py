@@ -10,6 +10,7 @@ from kevtui.observe.snapshot import Criterion, Snapshot
 from kevtui.report.charts import number
 from kevtui.report.gather import Material
 from kevtui.report.results import OUTCOME, interval
+from kevtui.report.tables import moment
 
 _ACTS = re.compile(r"([\\`*\[\]<>|#])")
 
@@ -40,7 +41,7 @@ def _head(material: Material) -> Iterable[str]:
     snapshot, known = material.snapshot, material.snapshot.money
     word = " (simulated money)" if material.simulated else ""
     yield f"# {safe(snapshot.title)}{word}"
-    yield f"As of {snapshot.taken_at:%Y-%m-%d %H:%M} UTC. {safe(material.why)}"
+    yield f"As of {moment(snapshot.taken_at)}. {safe(material.why)}"
     unknown = "" if known.committed_complete else " or more"
     rows = [
         ("authorization", money(known.authorization)), ("kept back", money(known.reserve)),
