@@ -34,7 +34,7 @@ class LookBack:
         self._past = open_past()
         self._moment: Snapshot | None = None
         self._shown: Snapshot | None = None
-        self._told = {_key(alert) for alert in present.alerts}
+        self._told = {alert.id for alert in present.alerts}
         self.missed: Snapshot | None = None
         """The last Snapshot of the present in which something had moved, since the look back began."""
         self._feed = Feed(lambda: self._past, self._deliver, self._fail)
@@ -53,8 +53,8 @@ class LookBack:
         if present.changed:
             self.missed = present
         for alert in urgent(present):
-            if _key(alert) not in self._told:
-                self._told.add(_key(alert))
+            if alert.id not in self._told:
+                self._told.add(alert.id)
                 self._screen.notify(
                     f"{NOW}: {alert.subject} {alert.text}", severity="warning", markup=False, timeout=10
                 )
@@ -104,7 +104,3 @@ def with_present(moment: Snapshot, present: Snapshot) -> Snapshot:
 def urgent(snapshot: Snapshot) -> list[Alert]:
     """What is wrong, without what somebody knows of."""
     return [alert for alert in snapshot.alerts if alert.severity is not Severity.INFO and not alert.acknowledged]
-
-
-def _key(alert: Alert) -> tuple[str, str]:
-    return alert.code, alert.subject
