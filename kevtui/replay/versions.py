@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Protocol
 
 from kev import files
@@ -59,7 +60,7 @@ class Lines:
             upcoming = moment or upcoming
             self._times.append(upcoming)
         self._times.reverse()
-        self._is_sorted = all(a <= b for a, b in zip(self._times, self._times[1:], strict=False))
+        self._is_sorted = all(before <= after for before, after in pairwise(self._times))
 
     @property
     def times(self) -> list[datetime]:
