@@ -26,14 +26,11 @@ def record(arguments: argparse.Namespace) -> int:
     from kevtui.observe.observer import leases_of
     from kevtui.observe.target import resolve
     from kevtui.record.packing import pack
-    from kevtui.replay.choice import own
-    from kevtui.replay.command import history_of
-    from kevtui.replay.night import load_night
+    from kevtui.replay.command import open_history
 
     target = resolve(arguments.session, root=arguments.root, cwd=Path.cwd())
     leases = arguments.leases or leases_of(target.root)
-    night = own(load_night(target, leases, only_inside=True))
-    history_of(night)
+    night = open_history(target, leases, only_inside=True).night
     bundle = pack(night, identity_here(target, leases))
     place = arguments.out or Path(f"{target.session or _short(target)}{SUFFIX}")
     changed = keep(place, bundle.data, kind="recorded night", is_of_kind=_is_bundle)

@@ -14,7 +14,7 @@ from kevtui.observe.sources import WATCH_SUFFIX, WATCHER_SUFFIX
 from kevtui.observe.target import SPAWN_SUFFIX
 from kevtui.replay.history import History
 from kevtui.replay.kinds import RUNS, Kind
-from kevtui.replay.night import HeldFile, Night
+from kevtui.replay.night import HeldFile
 from kevtui.replay.past import moment
 from kevtui.replay.versions import object_in
 
@@ -24,13 +24,15 @@ _OF_ROUNDS = frozenset((Kind.INTENT, Kind.READ_LOG, Kind.READOUT, Kind.VERDICT))
 _READ_SUFFIX = ".read.json"
 
 
-def own(night: Night) -> Night:
-    """`night` without the files that no screen of its target shows at any moment."""
-    history = History(night)
+def own(history: History) -> History:
+    """`history` without the files that no screen of its target shows at any moment."""
     if history.is_empty:
-        return night
+        return history
     choice = _Choice(history)
-    return replace(night, files=tuple(choice.cut(held) for held in night.files if choice.takes(held)))
+    taken = [held for held in history.night.files if choice.takes(held)]
+    files = tuple(map(choice.cut, taken))
+    known = {held.path: history.versions[held.path] for held, was in zip(files, taken, strict=True) if held is was}
+    return History(replace(history.night, files=files), known)
 
 
 class _Choice:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from kevtui.observe.snapshot import Snapshot
     from kevtui.observe.target import Target
     from kevtui.replay.history import History
-    from kevtui.replay.night import Night
 
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?Z?")
 
@@ -39,9 +38,7 @@ def replay(arguments: argparse.Namespace) -> int:
     output = Output(sys.stdout, os.environ, ascii_only=arguments.ascii)
     bundle = bundle_at(arguments.session, root=arguments.root, cwd=Path.cwd())
     if bundle is not None:
-        from kevtui.record.opening import open_bundle
-
-        return _play(lambda: history_of(open_bundle(bundle)), bundle.name, arguments, output)
+        return _play(lambda: _open_recorded(bundle), bundle.name, arguments, output)
     from kevtui.observe.target import resolve
 
     target = resolve(arguments.session, root=arguments.root, cwd=Path.cwd())
@@ -56,12 +53,10 @@ def replay(arguments: argparse.Namespace) -> int:
 
 def recorded(bundle: Path, arguments: argparse.Namespace, output: Output) -> int:
     """A recorded night as a session that is over: at its last moment, and any other one key away; the exit status."""
-    from kevtui.record.opening import open_bundle
-
     if arguments.plain:
         raise UsageError(f"{bundle.name} is a recorded night, in which nothing changes; --once or --json prints it")
     arguments.at, arguments.speed = None, 60.0
-    return _play(lambda: history_of(open_bundle(bundle)), bundle.name, arguments, output, at_end=True)
+    return _play(lambda: _open_recorded(bundle), bundle.name, arguments, output, at_end=True)
 
 
 def _play(
@@ -77,21 +72,28 @@ def _play(
     return _show(opened, title, arguments, at_end=at_end)
 
 
-def open_history(target: "Target", leases: Path) -> "History":
-    """What is on the disk of `target`. Raises NotFound where that is nothing."""
+def open_history(target: "Target", leases: Path, *, only_inside: bool = False) -> "History":
+    """What is on the disk of `target` and of no other session; `only_inside` as in `load_night`.
+
+    Raises NotFound where that is nothing.
+    """
     from kevtui.replay.choice import own
+    from kevtui.replay.history import History
     from kevtui.replay.night import load_night
 
-    return history_of(own(load_night(target, leases)))
+    return _not_empty(own(History(load_night(target, leases, only_inside=only_inside))))
 
 
-def history_of(night: "Night") -> "History":
-    """What `night` says of when. Raises NotFound where that is nothing."""
+def _open_recorded(bundle: Path) -> "History":
+    from kevtui.record.opening import open_bundle
     from kevtui.replay.history import History
 
-    history = History(night)
+    return _not_empty(History(open_bundle(bundle)))
+
+
+def _not_empty(history: "History") -> "History":
     if history.is_empty:
-        raise NotFound(f"{night.target.title}: nothing there to replay; no file of it has a time")
+        raise NotFound(f"{history.night.target.title}: nothing there to replay; no file of it has a time")
     return history
 
 

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime, time
 from functools import cached_property
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
 
+from kevtui.observe.target import SPAWN_SUFFIX
 from kevtui.replay.kinds import LINES, LOGS, WITHOUT_CONTENT, Kind
 from kevtui.replay.night import HeldFile, Night
 from kevtui.replay.state_then import StateThen
@@ -46,10 +47,12 @@ class History:
     """What `night` says of when."""
 
     night: Night
+    known: InitVar[Mapping[str, Version] | None] = None
+    """Versions of files of it that were found already: a long log is taken apart once."""
     versions: Mapping[str, Version] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "versions", _versions(self.night))
+    def __post_init__(self, known: Mapping[str, Version] | None) -> None:
+        object.__setattr__(self, "versions", _versions(self.night, known or {}))
 
     @property
     def state(self) -> StateThen | None:
@@ -141,21 +144,21 @@ def _of_journal(held: HeldFile) -> Iterator[Happening]:
 # ---- versions
 
 
-def _versions(night: Night) -> dict[str, Version]:
+def _versions(night: Night, known: Mapping[str, Version]) -> dict[str, Version]:
     found: dict[str, Version] = {}
     units = Units(next((held.data or b"" for held in night.files if held.kind is Kind.UNITS), b""))
-    launches = dict(units.launched)
-    batches = dict(units.launched)
+    launches = units.launched
+    batches = dict(launches)
     later = []
     for held in night.files:
         written = from_ns(held.stamp_ns)
         if held.path == night.state or held.kind in (Kind.STATE, Kind.SPEC):
             later.append(held)
             continue
-        version = _version(held, written)
+        version = known.get(held.path) or _version(held, written)
         found[held.path] = version
         if isinstance(version, Ledger) and version.launched is not None:
-            study = PurePosixPath(held.path).name.removesuffix(".spawn.json")
+            study = PurePosixPath(held.path).name.removesuffix(SPAWN_SUFFIX)
             launches[study] = min(version.launched, launches.get(study, version.launched))
         if isinstance(version, Whole) and held.kind is Kind.READ:
             batches[PurePosixPath(held.path).name.removesuffix(".read.json")] = version.since

@@ -33,7 +33,12 @@ def of_moment(snapshot: Snapshot) -> tuple[object, ...]:
 
 def test_a_bundle_shows_every_moment_as_the_session_did(tmp_path: Path) -> None:
     night = night_at(tmp_path / "here")
-    assert own(night).files == night.files, "all of it is of this session"
+    everything = History(night)
+    mine = own(everything)
+    assert mine.night.files == night.files, "all of it is of this session"
+    assert (
+        mine.versions["runs/r5-a/00-trial-0/metrics.jsonl"] is everything.versions["runs/r5-a/00-trial-0/metrics.jsonl"]
+    ), "nothing is taken apart twice"
     place = tmp_path / "there" / "n1.zip"
     place.parent.mkdir()
     place.write_bytes(pack(night, NOBODY).data)
@@ -135,7 +140,8 @@ def test_half_a_token_where_a_long_log_is_cut_is_not_in_it(tmp_path: Path) -> No
     after = ("step 10/50 loss 1.0\n" * LOG_BYTES)[: LOG_BYTES - 20]
     # The last LOG_BYTES begin within the token.
     put(tmp_path / "runs" / "r5-a" / "00-trial-0" / "train.log", 60, f"login with {token}\n{after}")
-    night = own(load_night(resolve("n1", root=tmp_path, cwd=tmp_path), tmp_path / "leases", only_inside=True))
+    night = load_night(resolve("n1", root=tmp_path, cwd=tmp_path), tmp_path / "leases", only_inside=True)
+    night = own(History(night)).night
     (log,) = [held.data for held in night.files if held.path.endswith("train.log")]
     assert log is not None
     assert b"q7" not in log
