@@ -31,7 +31,7 @@ from kevtui.observe.snapshot import (
 )
 from kevtui.observe.sources import Sources
 from kevtui.observe.study_book import StudyBook
-from kevtui.observe.target import STATE_SUFFIX, Target, look_again
+from kevtui.observe.target import STATE_SUFFIX, Target
 from kevtui.observe.trial_alerts import StudyAlerts
 from kevtui.observe.watcher_view import view_watcher
 
@@ -233,7 +233,7 @@ class Observer:
         states = {name: signature for name, signature in listed if name.endswith(STATE_SUFFIX)}
         if states != self._states:
             self._states = states
-            found = look_again(self._target)
+            found = self._sources.look_again()
             if found.state is not None:
                 self._target = self._sources.target = found
                 self._frame = None

@@ -26,7 +26,7 @@ from kevtui.observe.lister import (
 from kevtui.observe.log_tail import FIRST_READ, LogTail, Tailing
 from kevtui.observe.records_cache import RecordsCache
 from kevtui.observe.snapshot import Finding
-from kevtui.observe.target import SPAWN_SUFFIX, Target
+from kevtui.observe.target import SPAWN_SUFFIX, Target, look_again
 
 if TYPE_CHECKING:
     # A kind of record is loaded when the first file of that kind is met: a look at a session meets few of them.
@@ -103,6 +103,10 @@ class Sources:
     def value(self, path: str, read: Any) -> Any:
         """What `read` makes of `path`, or made of it when it was last good; None where it never was."""
         return self.cache.get(path, self.signature(path), partial(read, load=self.load), now=self.monotonic)
+
+    def look_again(self) -> Target:
+        """The target, with the session that was opened for its round since it was named."""
+        return look_again(self.target)
 
     def load(self, path: Path, *, limit: int = files.MAX_JSON_BYTES) -> Any:
         """The JSON value in `path`. Raises NotFound or DamagedFile."""

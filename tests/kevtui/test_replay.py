@@ -121,6 +121,17 @@ def test_a_launch_without_a_time_makes_what_was_committed_unknown_and_not_zero(t
     assert any("the launches of 1 studies" in alert.text for alert in snapshot.alerts)
 
 
+def test_a_session_that_was_opened_for_the_round_since_is_not_taken_for_one_of_then(tmp_path: Path) -> None:
+    make_night(tmp_path)
+    spec = "experiments/rounds/r6.json"
+    put(tmp_path / spec, 5, {"round": 6, "studies": {"r6-a": {}}})
+    history = History(load_night(resolve("r6", root=tmp_path, cwd=tmp_path), tmp_path / "leases"))
+    put(tmp_path / "runs" / "n1-state.json", 90, {"session": "n1", "rounds": [spec]})
+    assert resolve("r6", root=tmp_path, cwd=tmp_path).session == "n1"
+    snapshot = moment(history, at(75))
+    assert (snapshot.session, snapshot.state_file) == (None, None)
+
+
 def test_the_night_is_read_without_a_path_that_leads_out_of_it() -> None:
     assert kind_of("runs/r5-a.spawn.json") is not None
     for path in ("../runs/r5-a.spawn.json", "runs/../x-state.json", "/runs/n1-state.json", "runs/.env", "etc/passwd",
