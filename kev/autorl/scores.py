@@ -39,6 +39,11 @@ class Scores:
     def best(self) -> ScoreEntry | None:
         return best_of(self.entries)
 
+    @property
+    def baseline(self) -> float | None:
+        """What the last entry that has a baseline was compared with."""
+        return next((each.baseline_score for each in reversed(self.entries) if each.baseline_score is not None), None)
+
 
 def best_of(entries: Sequence[ScoreEntry]) -> ScoreEntry | None:
     """The entry with the highest score, the first submitted of equals; None where nothing can be ranked."""

@@ -19,7 +19,7 @@ def draw_text(scores: Scores, *, width: int = 64, height: int = 10) -> list[str]
     known = [value for value in values if value is not None]
     if not values:
         return ["no submissions"]
-    baseline = baseline_of(scores)
+    baseline = scores.baseline
     span = known + ([] if baseline is None else [baseline])
     low, high = (min(span), max(span)) if span else (0.0, 1.0)
     columns = _columns(values, width)
@@ -44,11 +44,6 @@ def draw_text(scores: Scores, *, width: int = 64, height: int = 10) -> list[str]
     return [*lines, f"{'':>{margin}} +{'-' * len(columns)}", _legend(scores, baseline)]
 
 
-def baseline_of(scores: Scores) -> float | None:
-    """The baseline that the last entry with one was compared with."""
-    return next((each.baseline_score for each in reversed(scores.entries) if each.baseline_score is not None), None)
-
-
 def draw_picture(scores: Scores) -> bytes:
     """The curve as a PNG. Raises UsageError where matplotlib is not installed."""
     try:
@@ -64,7 +59,7 @@ def draw_picture(scores: Scores) -> bytes:
     failed = [each.submission_id for each in scores.entries if not each.is_valid]
     if failed:
         axes.plot(failed, [0.02] * len(failed), "x", transform=axes.get_xaxis_transform(), label="no score")
-    baseline, best = baseline_of(scores), scores.best
+    baseline, best = scores.baseline, scores.best
     if baseline is not None:
         axes.axhline(baseline, linestyle="--", color="grey", label=f"baseline {baseline:g}")
     if best is not None and best.score is not None:

@@ -12,7 +12,7 @@ from kev.autorl.workspace import Workspace
 from kev.text import shorten
 from kevtui.bench.files_cache import FilesCache
 from kevtui.bench.snapshot import Cell, Comparison, RunRow, RunState
-from kevtui.bench.workspace_view import agent_of, baseline_of, read_meta, submissions_of, time_of
+from kevtui.bench.workspace_view import agent_of, read_meta, submissions_of, time_of
 from kevtui.observe.snapshot import Finding
 
 MOST_ROWS = 2000
@@ -112,7 +112,7 @@ class ComparisonView:
             agent=agent_of(directory.name),
             state=time.state,
             started="" if time.started_at is None else time.started_at.astimezone(UTC).isoformat(timespec="seconds"),
-            baseline=baseline_of(scores),
+            baseline=scores.baseline,
             best=None if best is None else best.score,
             improvement=None if best is None else best.improvement,
             submissions=len(scores.entries),

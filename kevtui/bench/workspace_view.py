@@ -64,7 +64,7 @@ class WorkspaceView:
             task=task,
             agent=agent_of(name),
             time=time,
-            baseline=baseline_of(scores),
+            baseline=scores.baseline,
             submissions=submissions,
             evaluation=self._evaluation(time),
             journal=journal,
@@ -138,11 +138,6 @@ def time_of(meta: RunMeta | None, now: datetime) -> TimeBudget:
     return TimeBudget(
         state, _moment(meta.start_time), _moment(meta.end_time), _moment(meta.last_submit_time), timeout, used
     )
-
-
-def baseline_of(scores: Scores) -> float | None:
-    """The baseline of the latest entry that has one."""
-    return next((each.baseline_score for each in reversed(scores.entries) if each.baseline_score is not None), None)
 
 
 def submissions_of(scores: Scores) -> tuple[Submission, ...]:

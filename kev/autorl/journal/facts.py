@@ -12,7 +12,6 @@ from kev.autorl.journal.section import exit_code_in
 from kev.autorl.journal.training import ReadSources, Training, read_code, training_in
 from kev.autorl.run_log import RunLine, parse_run_log
 from kev.autorl.scores import Scores, read_scores
-from kev.autorl.trajectory import baseline_of
 from kev.autorl.workspace import Workspace
 from kev.clock import Clock
 from kev.errors import DamagedFile, NotFound
@@ -53,7 +52,7 @@ class Facts:
 
     @property
     def baseline(self) -> float | None:
-        return None if self.scores is None else baseline_of(self.scores)
+        return None if self.scores is None else self.scores.baseline
 
     @property
     def lasted(self) -> float | None:
