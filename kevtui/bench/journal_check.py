@@ -5,12 +5,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kev.autorl.journal.check_form import decode
-from kev.autorl.journal.checking import Written, check_journal
+from kev.autorl.journal.checking import check_journal
 from kev.autorl.journal.facts import read_facts
 from kev.autorl.journal.findings import SUMMARY, Finding
-from kev.autorl.journal.section import Section, read_journal
-from kev.autorl.journal.writing import read_written
+from kev.autorl.journal.section import Section
+from kev.autorl.journal.written import Written, read_written
 from kev.autorl.workspace import Workspace
 from kev.clock import Clock
 from kev.errors import KevError
@@ -59,7 +58,7 @@ class JournalCheck:
         written = read_written(self._workspace.summary.parent)
         facts = read_facts(self._workspace, self._clock)
         found = check_journal(written, facts)
-        sections = read_journal(decode(written.summary or b"", SUMMARY)[0]).sections
+        sections = written.sections()
         self._is_compared = facts.scores is not None
         self._note = LEGEND if self._is_compared else f"{LEGEND}; scores are not compared"
         self._breaches = _by_round(found, sections, written)

@@ -57,7 +57,7 @@ def in_words(workspace: Workspace, clock: Clock) -> str:
         if written.summary is None and written.lines is None:
             return "none"
         found = check_journal(written, read_facts(workspace, clock))
-        rounds = len(read_journal(decode(written.summary or b"", SUMMARY)[0]).sections)
+        rounds = len(written.sections())
     except (KevError, OSError) as error:
         return f"cannot be read: {error}"
     said = "1 round" if rounds == 1 else f"{rounds} rounds"

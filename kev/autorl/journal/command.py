@@ -13,12 +13,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from kev import files
-from kev.autorl.journal.check_form import decode
 from kev.autorl.journal.checking import check_journal
 from kev.autorl.journal.compose import Order
 from kev.autorl.journal.facts import Facts, read_facts
 from kev.autorl.journal.findings import LINES, SUMMARY, Finding, Language
-from kev.autorl.journal.section import read_journal
 from kev.autorl.journal.writing import append_round, repair_journal
 from kev.autorl.journal.written import Written, read_or_none, read_written
 from kev.autorl.workspace import Workspace, open_workspace
@@ -128,7 +126,7 @@ def _check(options: argparse.Namespace) -> int:
     if written.summary is None and written.lines is None:
         raise NotFound(f"{found.summary}: no such file; the run has no journal")
     breaches = check_journal(written, found.facts)
-    sections = read_journal(decode(written.summary or b"", SUMMARY)[0]).sections
+    sections = written.sections()
     if options.json:
         said = [each.to_json(options.lang) for each in breaches]
         value = {

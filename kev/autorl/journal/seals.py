@@ -16,6 +16,7 @@ from kev.records.base import Record, parse_record
 
 NAME = ".journal.jsonl"
 MOST_BYTES = 16 * 1024 * 1024
+"""A file of a journal that is larger is none: a round has a few KiB."""
 
 
 class Seal(Record):

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kev import files
-from kev.autorl.journal.check_form import decode
 from kev.autorl.journal.checking import check_journal
 from kev.autorl.journal.compose import Composed, Order, compose_round
 from kev.autorl.journal.correcting import correct_journal
@@ -19,7 +18,7 @@ from kev.autorl.journal.facts import Facts, read_facts
 from kev.autorl.journal.findings import LINES, SUMMARY, Finding, Language
 from kev.autorl.journal.lines import read_lines
 from kev.autorl.journal.seals import NAME, Seal, read_seals
-from kev.autorl.journal.section import LABELS, TITLE, Section, read_journal
+from kev.autorl.journal.section import LABELS, TITLE, Section
 from kev.autorl.journal.written import Written, read_or_none, read_written
 from kev.autorl.metrics import check_reports
 from kev.autorl.workspace import Workspace
@@ -105,7 +104,7 @@ def append_round(workspace: Workspace, order: Order, clock: Clock, *, language: 
         finished = _finish(workspace)
         written = read_written(reports)
         facts = read_facts(workspace, clock)
-        sections = _sections(written)
+        sections = written.sections()
         there = _already(order, sections, written.seals, facts, finished)
         if there is not None:
             return Appended(there, there == finished, [])
@@ -116,8 +115,7 @@ def append_round(workspace: Workspace, order: Order, clock: Clock, *, language: 
         files.append(reports / NAME, files.dump_json_line(seal.to_json()), cut_torn=True)
         files.append(workspace.summary, _section_bytes(seal))
         files.append(workspace.summary_lines, seal.line.encode())
-        after = read_written(reports)
-        if seal.section.strip("\n") not in decode(after.summary or b"", SUMMARY)[0]:
+        if seal.section.strip("\n") not in read_written(reports).text:
             raise Refused(f"{workspace.summary}: was changed while it was written; run `journal check`")
     return Appended(iteration, True, others)
 
@@ -155,10 +153,6 @@ def _complete(path: Path, data: bytes, size: int) -> bool:
     return True
 
 
-def _sections(written: Written) -> list[Section]:
-    return read_journal(decode(written.summary or b"", SUMMARY)[0]).sections
-
-
 def _already(
     order: Order, sections: Sequence[Section], seals: Sequence[Seal], facts: Facts, finished: int | None
 ) -> int | None:
@@ -185,7 +179,7 @@ def _next(order: Order, sections: Sequence[Section], written: Written, workspace
         said = ", ".join(map(str, numbers[:20]))
         raise Refused(f"{workspace.summary}: has the rounds {said}; put them right first, with `journal repair`")
     due = len(numbers) + 1
-    text = decode(written.summary or b"", SUMMARY)[0]
+    text = written.text
     for seal, section in zip(written.seals, sections, strict=False):
         if seal.section.strip("\n") not in text and len(section.fields) < len(LABELS):
             raise Refused(f"{workspace.summary}: Iteration {section.iteration} is cut short; run `journal repair`")

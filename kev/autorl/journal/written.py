@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kev import files
+from kev.autorl.journal.check_form import decode
 from kev.autorl.journal.findings import LINES, SUMMARY
-from kev.autorl.journal.seals import Seal, read_seals
+from kev.autorl.journal.seals import MOST_BYTES, Seal, read_seals
+from kev.autorl.journal.section import Section, read_journal
 from kev.errors import NotFound
-
-MOST_BYTES = 16 * 1024 * 1024
-"""A journal that is larger is no journal: a round has a few KiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +20,15 @@ class Written:
     lines: bytes | None = None
     seals: Sequence[Seal] = field(default_factory=tuple)
     """What `append` recorded of each round that it wrote."""
+
+    @property
+    def text(self) -> str:
+        """`summary.md` with plain line ends, as far as it is text."""
+        return decode(self.summary or b"", SUMMARY)[0]
+
+    def sections(self) -> list[Section]:
+        """The rounds in it, read anew."""
+        return read_journal(self.text).sections
 
 
 def read_written(reports: Path) -> Written:
