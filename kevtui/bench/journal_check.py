@@ -1,6 +1,5 @@
 """What the machine's files say of an agent's journal: a mark for each round, and its breaches."""
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,6 +7,7 @@ from dataclasses import replace
 from kev.autorl.journal.checking import check_journal
 from kev.autorl.journal.facts import read_facts
 from kev.autorl.journal.findings import SUMMARY, Finding
+from kev.autorl.journal.lines import told_of
 from kev.autorl.journal.section import Section
 from kev.autorl.journal.written import Written, read_written
 from kev.autorl.workspace import Workspace
@@ -68,7 +68,7 @@ def _by_round(
     found: Sequence[Finding], sections: Sequence[Section], written: Written
 ) -> dict[int | None, tuple[str, ...]]:
     """The words of each breach under the number of its round; under None those of the files as a whole."""
-    lines = _rounds_of_lines(written.lines or b"")
+    lines = {number: value["iteration"] for number, value in told_of(written.lines or b"")}
     words: dict[int | None, list[str]] = defaultdict(list)
     for each in found:
         if each.file == SUMMARY:
@@ -78,16 +78,3 @@ def _by_round(
             number = lines.get(each.line or 0)
         words[number].append(each.words())
     return {number: tuple(told[:MOST_BREACHES]) for number, told in words.items()}
-
-
-def _rounds_of_lines(data: bytes) -> dict[int, int]:
-    """The round that each line of `summary.jsonl` is about, where it says one."""
-    found = {}
-    for number, line in enumerate(data.decode(errors="replace").split("\n"), start=1):
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict) and type(value.get("iteration")) is int:
-            found[number] = value["iteration"]
-    return found

@@ -3,8 +3,7 @@
 Reading is tolerant, for agents write it. What cannot be read is missing, never guessed.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,14 +12,13 @@ from kev.autorl.journal.section import PROGRESS, SETTINGS, WHAT, WHY, Section, r
 from kev.text import shorten
 from kevtui.bench.snapshot import JournalEntry
 
-MOST_ENTRIES = 1000
 LONGEST = 600
 """Characters kept of a field."""
 
 
 def read_sections(text: str) -> list[JournalEntry]:
     """The sections of `summary.md`, in the order of the file."""
-    return [_entry(section) for section in read_journal(text).sections[:MOST_ENTRIES]]
+    return [_entry(section) for section in read_journal(text).sections]
 
 
 def _entry(section: Section) -> JournalEntry:
@@ -39,17 +37,6 @@ def _entry(section: Section) -> JournalEntry:
         why=shorten(section.text(WHY), LONGEST),
         problem=shorten(section.text(PROGRESS), LONGEST),
     )
-
-
-def read_lines(text: str) -> Iterator[dict[str, Any]]:
-    """The objects of `summary.jsonl` that have an iteration."""
-    for line in text.splitlines()[:MOST_ENTRIES]:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict) and type(value.get("iteration")) is int:
-            yield value
 
 
 def merge(entries: Sequence[JournalEntry], lines: Iterable[dict[str, Any]]) -> tuple[JournalEntry, ...]:

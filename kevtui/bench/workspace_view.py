@@ -8,6 +8,8 @@ from typing import Any
 
 from kev import files
 from kev.autorl.journal.check_form import decode
+from kev.autorl.journal.lines import told_of
+from kev.autorl.journal.seals import MOST_BYTES
 from kev.autorl.scores import Scores, best_of, read_scores
 from kev.autorl.workspace import GRADER, RunName, Workspace
 from kev.clock import Clock
@@ -36,7 +38,6 @@ from kevtui.observe.snapshot import Finding
 
 LOG_LINES = 200
 LONGEST_LOG_LINE = 1000
-MAX_JOURNAL_BYTES = 4 * 1024 * 1024
 STORE = "store.jsonl"
 
 
@@ -168,7 +169,7 @@ def read_meta(path: Path) -> RunMeta:
 
 
 def _read_text(path: Path) -> str:
-    return decode(files.read_bytes(path, limit=MAX_JOURNAL_BYTES), path.name)[0]
+    return decode(files.read_bytes(path, limit=MOST_BYTES), path.name)[0]
 
 
 def _read_sections(path: Path) -> list[JournalEntry]:
@@ -176,7 +177,7 @@ def _read_sections(path: Path) -> list[JournalEntry]:
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
-    return list(journal_text.read_lines(_read_text(path)))
+    return [value for _, value in told_of(_read_text(path).encode())]
 
 
 def _read_final(path: Path) -> Final:

@@ -1,5 +1,7 @@
 """`reports/summary.jsonl`: the figures of each round, a line each, and no prose."""
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
@@ -49,6 +51,21 @@ class ReadLine:
 def read_lines(data: bytes) -> list[ReadLine]:
     """Every line that is not blank, up to MOST_LINES of them."""
     return [_read(line) for line in islice(files.parse_json_lines(data), MOST_LINES)]
+
+
+def told_of(data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number and the object of every line that says which round it is about, whatever else is wrong with it.
+
+    NaN and infinities are taken, since Python's own writer leaves them.
+    """
+    lines = data.removeprefix(files.UTF8_BOM).split(b"\n")[:MOST_LINES]
+    for number, line in enumerate(lines, start=1):
+        try:
+            value = json.loads(line.decode(errors="replace"))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) and type(value.get("iteration")) is int:
+            yield number, value
 
 
 def _read(line: files.Line) -> ReadLine:

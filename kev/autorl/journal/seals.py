@@ -10,6 +10,7 @@ from pydantic import Field
 
 from kev import files
 from kev.autorl.journal.findings import LINES, SUMMARY, Finding
+from kev.autorl.journal.lines import told_of
 from kev.autorl.journal.section import Journal
 from kev.errors import DamagedFile, NotFound
 from kev.records.base import Record, parse_record
@@ -80,7 +81,4 @@ def _around(stated: str, machine: str) -> tuple[str, str]:
 
 
 def _line_of(iteration: int, lines: bytes) -> int | None:
-    for line in files.parse_json_lines(lines):
-        if isinstance(line.value, dict) and line.value.get("iteration") == iteration:
-            return line.number
-    return None
+    return next((number for number, value in told_of(lines) if value["iteration"] == iteration), None)

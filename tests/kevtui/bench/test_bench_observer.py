@@ -125,6 +125,16 @@ def test_the_journal_is_read_with_both_widths_of_signs_and_both_line_ends(place:
     assert [(each.kind, each.count) for each in run.failures] == [("training_diverged", 1)]
 
 
+def test_a_line_of_figures_ends_at_its_newline_and_its_breaches_are_its_rounds(place: Path) -> None:
+    workspace(place, [])
+    lines = ['{"iteration": 4, "score": NaN, "train_type": "SFT"}', '{"iteration": 5, "train_type": "a\u2028b\x85c"}']
+    (place / "reports" / "summary.jsonl").write_text("\n".join(lines) + "\n")
+    fourth, fifth = run_in(place).journal.entries
+    assert (fourth.number, fourth.score, fourth.train_type) == (4, None, "SFT")
+    assert fifth.number == 5 and fifth.train_type
+    assert any(":1:" in breach for breach in fourth.breaches) and any(":2:" in breach for breach in fifth.breaches)
+
+
 def test_a_round_is_marked_by_whether_the_machine_has_what_it_says(place: Path) -> None:
     watching = observer(workspace(place, [entry(1, 24.0)]))
     summary = place / "reports" / "summary.md"
