@@ -21,6 +21,7 @@ class Place:
     number: int
     section: Section
     seal: Seal | None = None
+    """What `append` wrote of the round of that number, where it is that one."""
     line: RoundLine | None = None
     is_new: bool = False
     """Whether nobody had written it."""

@@ -76,7 +76,7 @@ def _sections(places: Sequence[Place], facts: Facts, language: Language, notes: 
     found: list[str] = []
     before: list[Section] = []
     for at, place in enumerate(places):
-        if place.seal is not None and place.seal.iteration == place.number:
+        if place.seal is not None:
             text = place.seal.section.strip("\n") + "\n"
             notes += _displaced(place, text)
         else:
@@ -102,8 +102,7 @@ def _with_best(texts: Sequence[str], places: Sequence[Place], facts: Facts) -> l
                 holders.setdefault(float(score), section.iteration)
         top = best_of(known[at].covered) if known else None
         best = max(holders, default=None) if known is None else None if top is None else top.score
-        sealed = place.seal is not None and place.seal.iteration == place.number
-        if not sealed and stated is not None:
+        if place.seal is None and stated is not None:
             wanted = score_text(stated.score, stated.improvement, best, None if best is None else holders[best])
             fields = {label: section.text(label) for label in LABELS} | {SCORE: wanted}
             text = compose_section(section.iteration, section.time, int(section.duration or 0), _spaced(fields))
@@ -175,7 +174,7 @@ def _heading(section: Section) -> str:
 
 def _line(place: Place, section: Section, lines: Sequence[ReadLine]) -> RoundLine:
     """The figures of a section as they stand."""
-    if place.seal is not None and place.seal.iteration == place.number:
+    if place.seal is not None:
         return RoundLine.model_validate(files.parse_json(place.seal.line.encode()))
     facts = section.score_facts
     stated = failure_type_in(section)
@@ -216,7 +215,7 @@ def _seals(
     last = max((place.seal.log_line for place in places if place.seal is not None), default=0)
     found = []
     for place, text, line, facts_of in zip(places, texts, lines, known, strict=True):
-        old = place.seal if place.seal is not None and place.seal.iteration == place.number else None
+        old = place.seal
         found.append(
             Seal(
                 iteration=place.number,
