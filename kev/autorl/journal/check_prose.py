@@ -9,7 +9,7 @@ from kev.autorl.journal.failures import FAILURE_TYPES
 from kev.autorl.journal.findings import SUMMARY, Finding
 from kev.autorl.journal.rounds import Round, agrees
 from kev.autorl.journal.section import PROGRESS, SETTINGS, STATUS, TYPE, WHY, Section, Stated
-from kev.autorl.journal.training import SHORT, TYPES, UNKNOWN, Training
+from kev.autorl.journal.training import LONG, TYPES, UNKNOWN, Training
 from kev.autorl.metrics import Metrics, compute_metrics
 from kev.autorl.scores import Scores
 
@@ -62,8 +62,7 @@ def training_of(section: Section, before: Sequence[Section], facts: Facts) -> Tr
 
 def stated_setting(section: Section, name: str) -> str | None:
     """A setting under its name in the journal or its long one."""
-    long = next((key for key, short in SHORT.items() if short == name), name)
-    return section.setting(name) or section.setting(long)
+    return section.setting(name) or section.setting(LONG.get(name, name))
 
 
 def same_value(stated: str, machine: str) -> bool:

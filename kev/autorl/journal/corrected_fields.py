@@ -45,7 +45,7 @@ from kev.autorl.journal.section import (
     setting_pattern,
 )  # fmt: skip
 from kev.autorl.journal.training import SETTINGS as SETTING_NAMES
-from kev.autorl.journal.training import SHORT, TYPES, UNKNOWN
+from kev.autorl.journal.training import LONG, TYPES, UNKNOWN
 from kev.autorl.scores import Scores, improvement_of
 from kev.records.autorl import ScoreEntry
 
@@ -170,7 +170,7 @@ class Correction:
 
     def _settings(self) -> str:
         text = self._text(SETTINGS)
-        for name in (*SETTING_NAMES, *SHORT.values()):
+        for name in (*SETTING_NAMES, *LONG):
             # An equals sign that was lost comes back where the value cannot be anything else.
             if (found := setting_pattern(name).search(text)) is not None and found["bare"]:
                 text = f"{text[: found.start('bare')].rstrip()}={text[found.start('bare') :]}"
@@ -180,8 +180,7 @@ class Correction:
             said = stated_setting(self._section, name)
             if said is None or value == UNKNOWN or same_value(said, value):
                 continue
-            long = next((key for key, short in SHORT.items() if short == name), name)
-            shown = name if self._section.setting(name) else long
+            shown = name if self._section.setting(name) else LONG.get(name, name)
             text = setting_pattern(shown).sub(f"{shown}={value}", text, count=1)
         return text or self._training.settings_text()
 

@@ -23,6 +23,7 @@ SHORT = {
     "gradient_accumulation_steps": "grad_accum",
 }
 """Names of the journal for arguments of trl and transformers; others keep their own."""
+LONG = {short: name for name, short in SHORT.items()}
 SETTINGS = (
     *SHORT, "max_steps", "max_length", "max_completion_length", "num_generations", "beta", "temperature",
     "warmup_ratio", "warmup_steps", "weight_decay", "lr_scheduler_type", "loss_type", "kl_coef", "seed",
