@@ -110,9 +110,8 @@ def check_times(found: Round) -> Iterator[Finding]:
     code = section.exit_code
     if section.status == "success" and code:
         yield Finding(0, "status", SUMMARY, section.line_of(STATUS), f"success, exit_code={code}", "failure")
-    ended = facts.exit_line
-    after = ended is not None and section.time >= ended[0].time[:16]
-    if found.is_last and after and ended is not None and code not in (None, ended[1]):
+    ended = facts.ended_by(section.time)
+    if found.is_last and ended is not None and code not in (None, ended[1]):
         told = f"{ended[1]} (run.log:{ended[0].number})"
         yield Finding(0, "exit_code", SUMMARY, section.line_of(STATUS), str(code), told)
 

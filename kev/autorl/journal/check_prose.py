@@ -97,12 +97,12 @@ def check_failure(found: Round) -> Iterator[Finding]:
 
 def machine_type(found: Round) -> tuple[str, str] | None:
     """The failure type that the files are sure of, and what shows it."""
-    section, ended = found.section, found.facts.exit_line
+    section = found.section
+    ended = found.facts.ended_by(section.time)
     entry = None if found.machine is None else found.machine.entry
     if entry is not None and entry.label == "no change":
         return "copy_model_fallback", f"submission {entry.submission_id} has the weights of the base"
-    over = ended is not None and section.time >= ended[0].time[:16]
-    if ended is None or not over or found.sealed or not found.is_last or section.status != "failure":
+    if ended is None or found.sealed or not found.is_last or section.status != "failure":
         return None  # a log of many rounds says nothing of one in the midst
     failure, _ = found.facts.failure([] if entry is None else [entry], ended[1])
     return None if failure is None or failure.type == UNKNOWN else (failure.type, str(failure.evidence))
@@ -159,7 +159,7 @@ def _is_metric(found: re.Match[str], machine: float | None) -> bool:
 def is_of_now(found: Round) -> bool:
     """Whether the source is still what the round was trained with, as far as that shows."""
     section = found.section
-    changed = found.facts.code_changed_at()
+    changed = found.facts.code_changed_at
     if changed is None:
         return False
     if found.is_last or changed <= section.time:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime
 from typing import Any
 
 from kev.autorl.journal.check_prose import CITES, failure_type_in, metric_text
@@ -28,6 +27,7 @@ from kev.autorl.journal.section import (
     WHY,
     Section,
     compose_section,
+    minute_of,
     without_marks,
 )  # fmt: skip
 from kev.autorl.journal.training import Training
@@ -115,7 +115,7 @@ def compose_round(
         0,
     )
     line = RoundLine(
-        iteration=iteration, timestamp=f"{datetime.fromtimestamp(facts.now).astimezone():%Y-%m-%d %H:%M}",
+        iteration=iteration, timestamp=minute_of(facts.now),
         duration_s=duration, status="failure" if bad else "success", exit_code=exit_code, score=score,
         improvement=improvement, train_type=training.kind, failure_type=failure.type if failure else "unknown",
     )  # fmt: skip
@@ -127,8 +127,8 @@ def compose_round(
         WHAT: without_marks(order.what) or _what(training, entry, language),
         WHY: _why(order.why, iteration, sections, facts, language),
         PROGRESS: _progress(order.progress, failure, sections, facts.scores, bad=bad, language=language),
-        CODE: key_lines(order.code, training, facts.code),
-        SNIPPET: snippet(order.snippet, training, facts.code, sections),
+        CODE: key_lines(order.code, training, facts.sources),
+        SNIPPET: snippet(order.snippet, training, facts.sources, sections),
     }
     section = compose_section(iteration, line.timestamp, duration, said)
     return Composed(section, line, [each.submission_id for each in entries], log_line)

@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Sequence
-from datetime import datetime
 
 from kev.autorl.journal.check_figures import went_back
 from kev.autorl.journal.check_form import MOST_KEY_CODE, MOST_SNIPPET, blocks_in, is_time, same_as, without_blocks
@@ -41,11 +40,12 @@ from kev.autorl.journal.section import (
     WHY,
     Section,
     block,
+    minute_of,
     note,
     setting_pattern,
 )  # fmt: skip
-from kev.autorl.journal.training import SETTINGS as SETTING_NAMES
 from kev.autorl.journal.training import LONG, TYPES, UNKNOWN
+from kev.autorl.journal.training import SETTINGS as SETTING_NAMES
 from kev.autorl.scores import Scores, improvement_of
 from kev.records.autorl import ScoreEntry
 
@@ -139,15 +139,15 @@ class Correction:
         for text in (self._section.time, "" if line is None else line.timestamp, sent, earlier, later):
             if is_time(text) and not (earlier and went_back(earlier, text)):
                 return text
-        return earlier or f"{datetime.fromtimestamp(self._found.facts.now).astimezone():%Y-%m-%d %H:%M}"
+        return earlier or minute_of(self._found.facts.now)
 
     def _status(self) -> tuple[bool, str]:
         line, code = self._place.line, self._section.exit_code
         status = self._section.status or (line.status if line is not None else None)
         if code is None and line is not None and "unknown" not in self._section.text(STATUS):
             code = line.exit_code
-        ended = self._found.facts.exit_line
-        if ended is not None and self._found.is_last and code is not None and self.time >= ended[0].time[:16]:
+        ended = self._found.facts.ended_by(self.time)
+        if ended is not None and self._found.is_last and code is not None:
             code = ended[1]
         success = status == "success" if status is not None else self._score is not None
         success = success and not code
@@ -226,7 +226,7 @@ class Correction:
     def _code(self) -> str:
         text = self._text(CODE)
         if not text:
-            return key_lines("", self._training, self._found.facts.code)
+            return key_lines("", self._training, self._found.facts.sources)
         blocks = blocks_in(text)
         lines = [line for each in blocks for line in each.split("\n")] if blocks else text.split("\n")
         lines = [line for line in lines if line.strip()]
@@ -240,7 +240,7 @@ class Correction:
         same = same_as(self._section)
         moved = same is not None and (same >= self._place.number or self._place.number != self._section.iteration)
         if not text or moved:
-            return snippet("", self._training, facts.code, self._before)
+            return snippet("", self._training, facts.sources, self._before)
         blocks = blocks_in(text)
         lines = (blocks[0] if blocks else text).rstrip("\n").split("\n")
         said = sum(bool(line.strip()) for line in lines) - (not blocks)  # the first names the file

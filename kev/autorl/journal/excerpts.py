@@ -2,22 +2,21 @@
 
 import ast
 from collections.abc import Sequence
-from pathlib import Path
 from textwrap import dedent
 
 from kev.autorl.journal.check_form import MOST_KEY_CODE, MOST_SNIPPET
 from kev.autorl.journal.section import SNIPPET, Section, block, unchanged_since
-from kev.autorl.journal.sources import Source, read_sources
+from kev.autorl.journal.sources import Source
 from kev.autorl.journal.training import UNKNOWN, Training
 
 LEAST_SNIPPET = 15
 
 
-def key_lines(said: str, training: Training, code: Path | None) -> str:
+def key_lines(said: str, training: Training, sources: Sequence[Source]) -> str:
     """The caller's lines, or those that make the trainer; `unknown` without a source."""
     lines = [line for line in said.expandtabs(4).split("\n") if line.strip()]
     if not lines:
-        source, line = _place(training, code)
+        source, line = _place(training, sources)
         if source is None:
             return UNKNOWN
         inner = _function(source, line)
@@ -26,13 +25,13 @@ def key_lines(said: str, training: Training, code: Path | None) -> str:
     return "\n" + block("", dedent("\n".join(lines[:MOST_KEY_CODE])).split("\n")).strip()
 
 
-def snippet(said: str, training: Training, code: Path | None, before: Sequence[Section]) -> str:
+def snippet(said: str, training: Training, sources: Sequence[Source], before: Sequence[Section]) -> str:
     """The caller's piece, or the function that makes the trainer; where a round had it already, the round's number."""
     if said.strip():
         head = "" if training.path is None else training.path.name
         shown = block(head, said.strip("\n").split("\n")[:MOST_SNIPPET])
     else:
-        source, line = _place(training, code)
+        source, line = _place(training, sources)
         if source is None:
             return UNKNOWN
         name, first, last = _around(source, line)
@@ -41,9 +40,8 @@ def snippet(said: str, training: Training, code: Path | None, before: Sequence[S
     return shown if same is None else unchanged_since(same)
 
 
-def _place(training: Training, code: Path | None) -> tuple[Source | None, int]:
+def _place(training: Training, sources: Sequence[Source]) -> tuple[Source | None, int]:
     """The file to show, and the line in it that matters."""
-    sources = [] if code is None else read_sources(code)[0]
     for source in sources:
         if source.path == training.path and training.line is not None:
             return source, training.line

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO, Literal, get_args
 
 from kev.records.autorl import ScoreEntry
@@ -174,17 +173,6 @@ def classify(
     if exit_code:
         return Failure("unknown", "exit_code", last or Evidence("process", None, f"exit code {exit_code}"))
     return None
-
-
-def read_log_signs(path: Path) -> Signs:
-    """The signs in the log at `path`; none where it cannot be read."""
-    if path.is_symlink() or not path.is_file():
-        return Signs()
-    try:
-        with path.open("rb") as stream:
-            return read_signs(log_lines(stream), path.name)
-    except OSError:
-        return Signs()
 
 
 def _is_finite(record: dict[str, float]) -> bool | None:

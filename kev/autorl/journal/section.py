@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 from itertools import islice
@@ -201,6 +202,11 @@ def compose_section(iteration: int, time: str, duration: int, fields: Mapping[st
     lines = [f"## Iteration {iteration} ({time}, 耗时 {duration}s)"]
     lines += [f"- **{label}**:{'' if fields[label].startswith(chr(10)) else ' '}{fields[label]}" for label in LABELS]
     return "\n".join(lines) + "\n"
+
+
+def minute_of(at: float) -> str:
+    """Local time of Unix seconds, as a heading has it."""
+    return f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M}"
 
 
 def unchanged_since(iteration: int) -> str:

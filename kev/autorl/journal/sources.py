@@ -66,7 +66,7 @@ class Source:
 def read_sources(directory: Path) -> tuple[list[Source], list[str]]:
     """The Python files under `directory` that can be read, and a line for each that cannot. Links are not followed."""
     sources, findings, left = [], [], MOST_IN_ALL
-    for path in _python_files(directory):
+    for path in python_files(directory):
         try:
             text = files.read_bytes(path, limit=MOST_BYTES)
             left -= len(text)
@@ -88,7 +88,8 @@ def read_sources(directory: Path) -> tuple[list[Source], list[str]]:
     return sources, findings
 
 
-def _python_files(directory: Path) -> Iterator[Path]:
+def python_files(directory: Path) -> Iterator[Path]:
+    """The files that count as source: no links, nothing hidden, and no more than MOST_FILES of them."""
     if directory.is_symlink() or not directory.is_dir():
         return
     found = 0
