@@ -24,11 +24,12 @@ from kev.autorl.sealing import Sealed, Sealer
 from kev.autorl.store import Store, grader_key
 from kev.autorl.submissions import Ledger, Submission
 from kev.autorl.views import Views
+from kev.autorl.workspace import STORE
 from kev.clock import Clock, SystemClock
 from kev.errors import NotFound, Refused
 from kev.text import visible
 
-STORE, CLOCK, VAULT, LOCK = "store.jsonl", "clock.json", "sealed", "lock"
+CLOCK, VAULT, LOCK = "clock.json", "sealed", "lock"
 log = logging.getLogger(__name__)
 
 

@@ -12,6 +12,8 @@ from kev import files
 from kev.errors import NotFound, Refused, UsageError
 
 GRADER = ".grader"
+STORE = "store.jsonl"
+"""The events of a run, in the grader's own directory."""
 RESULTS = "results.csv"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _RUN = re.compile(r"(?P<started>\d{8}T\d{6})(?:_p(?P<port>\d{1,5}))?_(?P<agent>.+)")

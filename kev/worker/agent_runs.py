@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kev import files
+from kev.autorl.workspace import GRADER, STORE
 from kev.errors import NotFound, Refused
 from kev.model.places import mounted
 from kev.worker.container import Container
@@ -27,9 +28,6 @@ LARGEST = 64 * 1024 * 1024
 
 LEFT_OUT = frozenset({"output", "models", "data", ".training_data"})
 """Folders of a run that hold models and data."""
-
-STORE = "store.jsonl"
-"""Of what the grader keeps, the one file that tells of the run: its key is nobody else's, and models are large."""
 
 
 def run_agent(order: AgentOrder, container: Container, show: Callable[[str], None]) -> dict[str, Any]:
@@ -129,11 +127,14 @@ class Records:
 
 
 def records_in(root: Path) -> Iterator[Path]:
-    """The files under `root` that tell of runs: no links, no models, nothing that is the grader's alone."""
+    """The files under `root` that tell of runs: no links and no models, and of what the grader keeps only its store.
+
+    The grader's key is nobody else's.
+    """
     for path in sorted(root.iterdir()) if root.is_dir() else ():
         if path.is_symlink() or path.name in LEFT_OUT:
             continue
         if path.is_dir():
             yield from records_in(path)
-        elif path.name == STORE or ".grader" not in path.parts:
+        elif path.name == STORE or GRADER not in path.parts:
             yield path

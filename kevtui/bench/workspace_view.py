@@ -11,7 +11,7 @@ from kev.autorl.journal.check_form import decode
 from kev.autorl.journal.lines import told_of
 from kev.autorl.journal.seals import MOST_BYTES
 from kev.autorl.scores import Scores, best_of, read_scores
-from kev.autorl.workspace import GRADER, RunName, Workspace
+from kev.autorl.workspace import GRADER, STORE, RunName, Workspace
 from kev.clock import Clock
 from kev.errors import DamagedFile, KevError, UsageError
 from kev.records.autorl import RunMeta
@@ -38,7 +38,6 @@ from kevtui.observe.snapshot import Finding
 
 LOG_LINES = 200
 LONGEST_LOG_LINE = 1000
-STORE = "store.jsonl"
 
 
 class WorkspaceView:
