@@ -4,7 +4,7 @@ import shlex
 
 from kevtui import format as figures
 from kevtui.bench import words
-from kevtui.bench.panels import journal, submissions
+from kevtui.bench.panels import findings, journal, submissions
 from kevtui.bench.snapshot import BenchSnapshot, JournalEntry, RunRow, Submission
 from kevtui.screens.details import Facts
 
@@ -24,8 +24,8 @@ def of_row(snapshot: BenchSnapshot, key: str) -> Sections:
     found = next((row for row in rows if row.key == key), None)
     if found is not None:
         return [(found.run_id, _of_run(found))]
-    for number, finding in enumerate(snapshot.findings):
-        if key == f"finding {number} {finding.path}":
+    for place, finding in enumerate(snapshot.findings):
+        if findings.key_of(place, finding) == key:
             return [(finding.path, [("what", "what it last held stays in use"), ("reason", finding.reason)])]
     return []
 
