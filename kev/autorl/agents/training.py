@@ -3,7 +3,6 @@
 The agents keep the numbers that they train with; torch is loaded only by those that train.
 """
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -28,9 +27,14 @@ ON_A_CPU: dict[str, Any] = {
 SECONDS_FOR_GRADING = 30
 
 
+def workspace() -> Workspace:
+    """The agent's own."""
+    return Workspace(Path(os.environ["WORKSPACE"]))
+
+
 def output() -> Path:
     """Where models go."""
-    return Path(os.environ["WORKSPACE"]) / "output"
+    return workspace().output
 
 
 def load_base(path: Path | None = None, **tokenizer: Any) -> tuple[Any, Any]:
@@ -73,7 +77,7 @@ def record(entry: dict[str, Any], *, what: str, why: str, source: str, progress:
     print(f"{what}: {entry}", flush=True)
     order = Order(submission=entry["submission_id"], what=what, why=why, progress=progress, source=source)
     try:
-        done = append_round(Workspace(Path(os.environ["WORKSPACE"])), order, SystemClock())
+        done = append_round(workspace(), order, SystemClock())
         print(f"journal: Iteration {done.iteration}", flush=True)
     except (KevError, OSError) as error:
         print(f"journal: {error}", flush=True)
@@ -89,8 +93,7 @@ def evidence(entry: dict[str, Any]) -> str:
 
 def last_entry() -> dict[str, Any]:
     """The last entry of scores.json."""
-    entries = json.loads((Path(os.environ["WORKSPACE"]) / "scores.json").read_text())
-    return dict(entries[-1])
+    return dict(files.read_json(workspace().scores)[-1])
 
 
 def course(trainer: Any, name: str) -> str:
