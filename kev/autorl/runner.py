@@ -214,7 +214,7 @@ async def _see_through(live: _Live, serving: Callable[[], Awaitable[Mapping[str,
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line. Returns the exit code: 0 with a verdict, 1 without, 130 interrupted."""
+    """The command line. Returns the exit code: 0 where something was graded, else 1, 130 interrupted."""
     parser = argparse.ArgumentParser(
         prog="python -m kev.autorl run", description="Give an agent a base model, a task and a fixed time."
     )

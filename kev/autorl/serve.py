@@ -122,7 +122,7 @@ def check_token(host: str, token: str | None) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line. Returns the exit code: 0 with a verdict, 1 without, 130 interrupted."""
+    """The command line. Returns the exit code: 0 where something was graded, else 1, 130 interrupted."""
     parser = argparse.ArgumentParser(
         prog="python -m kev.autorl serve", description="Grade one run: serve it to its end, and print the verdict."
     )

@@ -1,8 +1,8 @@
 """The journal of a run: what an agent did in each round, written beside the machine's figures and held against them.
 
 command      `python -m kev.autorl journal append | check | repair`
-writing, seals
-             a round appended once, whole or not at all; what was written of it, for whoever looks later
+writing, written, seals
+             a round appended once, whole or not at all; the files that hold it; what was put down of it beside them
 compose, excerpts
              a round from the files of its run, with the caller's prose
 checking, check_form, check_figures, check_prose, check_lines
