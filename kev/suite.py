@@ -26,6 +26,7 @@ PUBLIC_DATASET = "jaredpalmer/kev-suites"
 PUBLIC_REVISION = "cc4bac803e73112689ec327ffa481c519cbc7a05"
 """Where a partition that git does not hold comes from, when its manifest names no mirror of its own."""
 
+MANIFEST = "manifest.json"
 MAX_PARTITION_BYTES = 8 * 1024**3
 """The largest known partition has 2.4 GB."""
 
@@ -83,7 +84,7 @@ class Suite:
         entry = self.manifest.files.get(f"{split}.jsonl")
         if entry is None:
             there = ", ".join(sorted(self.manifest.files)) or "no partition at all"
-            raise NotFound(f"{self.directory / 'manifest.json'}: has no {split}.jsonl; it names {there}")
+            raise NotFound(f"{self.directory / MANIFEST}: has no {split}.jsonl; it names {there}")
         return entry
 
     def read_partition(self, split: str, *, allow_test: bool = False) -> list[dict[str, Any]]:
@@ -152,19 +153,22 @@ def open_suite(directory: Path) -> Suite:
     if removed is not None:
         entry = REMOVED_SUITES[removed]
         raise Refused(f"{directory}: removed on {entry['removed']}: {entry['reason']}; {entry['record']}")
-    path = directory / "manifest.json"
+    path = directory / MANIFEST
     data = files.read_bytes(path)
     if data.startswith(files.UTF8_BOM):
         raise DamagedFile(path, f"begins with a byte order mark, with which it is another suite; {UNDO}")
     if b"\r" in data:
         raise DamagedFile(path, f"its line endings were converted, with which it is another suite; {UNDO}")
-    return read_suite(directory)
+    return _suite(directory, data)
 
 
 def read_suite(directory: Path) -> Suite:
     """The suite in `directory`, removed or not: for looking at what it says. Raises NotFound or DamagedFile."""
-    path = directory / "manifest.json"
-    data = files.read_bytes(path)
+    return _suite(directory, files.read_bytes(directory / MANIFEST))
+
+
+def _suite(directory: Path, data: bytes) -> Suite:
+    path = directory / MANIFEST
     try:
         value = files.parse_json(data)
     except ValueError as error:
