@@ -1,5 +1,6 @@
 """Suites stay what they were when they were frozen, and say why they are refused when they are not."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from kev import suite as suites
 from kev.errors import DamagedFile, DamagedLine, NotFound, Refused, UsageError
 from kev.records.suite import Manifest
-from kev.suite import REMOVED_SUITES, Suite, check_suite, find_removed, open_suite
+from kev.suite import REMOVED_SUITES, Suite, check_suite, explain_difference, find_removed, open_suite
 
 
 @pytest.fixture
@@ -92,6 +93,19 @@ def test_what_else_happens_to_a_file_on_its_way_is_named(frozen: Suite, make: An
     path.write_bytes(make(path.read_bytes()))
     with pytest.raises(DamagedFile, match=says):
         frozen.read_partition("train")
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"a\r\nb", "only in its line endings, which a checkout converted;"),
+        (b"\xef\xbb\xbfa\nb", "only in a byte order mark that an editor put at its start;"),
+        (b"a\nb\n", "only in the newline at its end;"),
+        (b"a\r\nb\r\n", "line endings, which a checkout converted and the newline at its end;"),
+    ],
+)
+def test_the_end_of_a_file_is_named_only_where_it_differs(data: bytes, says: str) -> None:
+    assert says in explain_difference(data, hashlib.sha256(b"a\nb").hexdigest())
 
 
 @pytest.mark.parametrize(
