@@ -152,13 +152,9 @@ class Encoder:
         except NotFound:
             raise NotFound(f"{path}: no such file; a base or checkpoint carries its tokenizer in this form") from None
         try:
-            files.parse_json(data)  # says better what a file is that is no JSON at all
-        except ValueError as error:
-            raise DamagedFile(path, f"not a tokenizer: {error}") from None
-        try:
             tokenizer = Tokenizer.from_buffer(data)
         except Exception as error:  # the Rust parser raises plain Exception
-            raise DamagedFile(path, f"not a tokenizer ({error})") from None
+            raise DamagedFile(path, f"not a tokenizer{_why_not(data, error)}") from None
         return cls(tokenizer, Delimiters.find(tokenizer.token_to_id, str(path)), **settings)
 
     def within(self, context: Context, *, strict: bool | None = None) -> "Encoder":
@@ -294,3 +290,12 @@ class _Branch:
         if isolated:
             positions[-1] = begin + longest
         return positions, options
+
+
+def _why_not(data: bytes, error: Exception) -> str:
+    """What stands in place of a tokenizer, or `error` where it is JSON at least."""
+    try:
+        files.parse_json(data)
+    except ValueError as reason:
+        return f": {reason}"
+    return f" ({error})"
