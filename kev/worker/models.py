@@ -62,14 +62,18 @@ def rehearse(
 ) -> dict[str, Any]:  # fmt: skip
     """Train `job` by a synthetic method, unless that is done, and score it as a model is scored. Returns the result,
     which says that it is synthetic."""
+    records: Sequence[DataRecord] = []
+    if train is None or (job.directory / CHECKPOINT / TRAINING_METRICS).exists():
+        # carry_out asks for the head of a model, which a synthetic checkpoint has not, and would train again.
+        train = _leave_trained
+    else:
+        records = read_records(job.suite, "train")
+    tools = Tools(train, load_checkpoint, clock=clock, say=say, complete=_completing(check))
+    return carry_out(job, records, found, tools, resume=True)
 
-    def train_once(config: TrialConfig, records: Sequence[DataRecord], directory: Path, **settings: Any) -> None:
-        # carry_out asks for the head of a model, which a synthetic checkpoint has not.
-        if train is not None and not (directory / CHECKPOINT / TRAINING_METRICS).exists():
-            train(config, records, directory, **settings)
 
-    tools = Tools(train_once, load_checkpoint, clock=clock, say=say, complete=_completing(check))
-    return carry_out(job, read_records(job.suite, "train"), found, tools, resume=True)
+def _leave_trained(*_: object, **_settings: object) -> None:
+    """What is there already."""
 
 
 def measure(

@@ -4,6 +4,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,8 +124,9 @@ class _Trial:
         self.show(f"[{order.label}] {order.gpu or 'cpu'} torch {provenance['torch']} {what}")
         job = TrialJob(self.directory, order.config, suite, transfer, self.container.root)
         if synthetic.is_synthetic(config.base):
+            train = partial(self._rehearse, suite)
             result = models.rehearse(
-                job, provenance, self.lease.check, self.show, clock=self.container.clock, train=self._rehearse
+                job, provenance, self.lease.check, self.show, clock=self.container.clock, train=train
             )
         else:
             result = models.train_and_score(
@@ -146,13 +148,15 @@ class _Trial:
         job = TrialJob(self.directory, self.order.config, suite, transfer, self.container.root, checkpoint)
         return self._answer(models.measure(job, provenance, self.lease.check, self.show))
 
-    def _rehearse(self, config: TrialConfig, records: Sequence[DataRecord], directory: Path, **_: object) -> None:
+    def _rehearse(
+        self, suite: Suite, config: TrialConfig, records: Sequence[DataRecord], directory: Path, **_: object
+    ) -> None:
         """Training as `kev.train.run_training` does it, by the synthetic method that the base names."""
         find_trainer(config.base).train(
             TrainingRun(
                 config=config,
                 records=list(records),
-                suite=open_suite(self.container.root / self.order.suite),
+                suite=suite,
                 directory=directory,
                 shown=f"/runs/{self.order.directory}",
                 attempt=self.order.attempt,
