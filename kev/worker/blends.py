@@ -32,12 +32,14 @@ def run_interpolation(order: BlendOrder, container: Container, show: Callable[[s
                 f"/runs/{blend_directory(order.study, order.prefix, alpha)}: is there already; it is never replaced"
             )
     from kev.model.interpolation import left_overs
+    from kev.model.layout import full_weights
 
     sft, other = container.place(order.sft), _other(order, container, show)
     for remark in (*left_overs(sft), *left_overs(other)):
         show(f"!!! {remark}")
+    sft_sha256 = full_weights(sft).sha256
     for alpha, target in targets.items():
-        _make(order, alpha, sft, other, target)
+        _make(order, alpha, sft, sft_sha256, other, target)
         container.runs.commit()
         show(f"saved /runs/{blend_directory(order.study, order.prefix, alpha)}/checkpoint")
     return {"study": order.study, "name": order.prefix, "made": [target.name for target in targets.values()]}
@@ -54,7 +56,7 @@ def _other(order: BlendOrder, container: Container, show: Callable[[str], None])
     return locate(name, revision)
 
 
-def _make(order: BlendOrder, alpha: str, sft: Path, other: Path, target: Path) -> None:
+def _make(order: BlendOrder, alpha: str, sft: Path, sft_sha256: str, other: Path, target: Path) -> None:
     from kev.model.interpolation import interpolate
     from kev.model.layout import full_weights
 
@@ -65,7 +67,7 @@ def _make(order: BlendOrder, alpha: str, sft: Path, other: Path, target: Path) -
         "revision": None if order.toward else order.revision,
         "alpha": float(Decimal(alpha)),
         "blend_head": order.blend_head,
-        "sft_sha256": full_weights(sft).sha256,
+        "sft_sha256": sft_sha256,
     }
     tensors = interpolate(sft, other, float(Decimal(alpha)), target / "checkpoint",
                           blend_head=order.blend_head, note=note)  # fmt: skip
