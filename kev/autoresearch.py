@@ -14,7 +14,7 @@ from typing import Any
 
 from kev.clock import SystemClock
 from kev.compare import Compared, compare_studies, parse_statistic
-from kev.console import failures_of_files, run
+from kev.console import failures_of_files, run, say_aside
 from kev.errors import KevError, UsageError
 from kev.leaderboard import read_leaderboard, write_leaderboard
 from kev.release_check import release_check
@@ -123,7 +123,7 @@ def _cell(value: float | None) -> str:
 
 def _warn(damaged: list[KevError]) -> None:
     for error in damaged:
-        print(f"!!! {visible(str(error))}", file=sys.stderr)
+        say_aside(f"!!! {error}")
 
 
 def _print_json(value: Any) -> None:

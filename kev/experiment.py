@@ -11,17 +11,15 @@ from its last resume point, scoring from its last answer. With the plan as well,
 
 import argparse
 import os
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
-from kev.console import run, say
+from kev.console import run, say, say_aside
 from kev.evaluators import EVALUATOR_FILES, evaluator_hashes
 from kev.procedure.training import only_training
 from kev.records.plan import SNAPSHOT_FRACTIONS
 from kev.suite import open_suite
-from kev.text import visible
 from kev.trial.job import TrialJob
 from kev.trial.ranking import Ranked, aggregate
 from kev.trial.study import (
@@ -97,7 +95,7 @@ def _show(ranked: Ranked) -> int:
         else:
             say(f"{line['id']}: objective {line['objective']}")
     for fault in ranked.faults:
-        print(visible(str(fault)), file=sys.stderr)
+        say_aside(str(fault))
     return 1 if ranked.faults else 0
 
 

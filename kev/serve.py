@@ -11,13 +11,12 @@ import argparse
 import ipaddress
 import os
 import socket
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kev.checkpoint import HEAD
-from kev.console import run
+from kev.console import run, say_aside
 from kev.errors import KevError, Refused, UsageError
 from kev.predictors.local import Scorer
 from kev.text import visible
@@ -118,7 +117,7 @@ def _serve(given: argparse.Namespace) -> int:
             given.run, device=given.device, dtype=given.dtype, temperature=given.temperature, serving=True
         )
         for remark in scorer.remarks:
-            print(f"!!! {visible(remark)}", file=sys.stderr, flush=True)
+            say_aside(f"!!! {remark}")
         settings = Settings(
             given.run, token, date_facts=given.date_facts, max_state_tokens=scorer.max_state,
             release_date=release_date(scorer.directory),

@@ -9,14 +9,13 @@ A suite is never repaired in place: a partition that differs from its manifest i
 import argparse
 import hashlib
 import posixpath
-import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypedDict
 
 from kev import files
-from kev.console import run
+from kev.console import run, say_aside
 from kev.errors import DamagedFile, DamagedLine, KevError, NotFound, Refused, UsageError
 from kev.records.base import parse_record
 from kev.records.suite import SPLITS, Manifest, PartitionEntry
@@ -279,7 +278,7 @@ def _run(command: str, directories: list[Path], root: Path) -> int:
         except KevError as error:
             differences = [str(error)]
         for line in differences:
-            print(visible(line), file=sys.stderr)
+            say_aside(line)
             code = 1
         if not differences:
             print(f"{visible(str(directory))}: as frozen ({len(suite.manifest.files)} partitions)")

@@ -13,8 +13,7 @@ import sys
 from pathlib import Path
 
 from kev.calibrate import FitRows, Request, calibrate
-from kev.console import failures_of_files, run
-from kev.text import visible
+from kev.console import failures_of_files, run, say
 
 
 def main() -> int:
@@ -46,7 +45,7 @@ def _calibrate(given: argparse.Namespace) -> int:
             given.run, rows, tuple(given.exclude_rows), given.transfer, given.temperature, given.reason,
             given.allow_in_distribution, given.folds, given.seed, given.root,
         )  # fmt: skip
-        calibrate(request, lambda line: print(visible(line)))
+        calibrate(request, say)
     return 0
 
 
