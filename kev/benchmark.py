@@ -130,16 +130,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rotations", type=_count, default=1, metavar="N",
                         help="average each choice over its first N cyclic orders (1)")  # fmt: skip
     remote = parser.add_argument_group("remote reads", f"The bearer token is read from {TOKEN_VARIABLE}.")
-    remote.add_argument(
-        "--remote-model", default=OF_REMOTE["remote_model"], metavar="NAME", help="the model asked for (kev-latest)"
-    )
-    remote.add_argument("--remote-concurrency", type=_count, default=1, metavar="N",
+    remote.add_argument("--remote-model", metavar="NAME", help="the model asked for (kev-latest)")
+    remote.add_argument("--remote-concurrency", type=_count, metavar="N",
                         help="calls at the same time; fewer while the endpoint says it is busy (1)")  # fmt: skip
-    remote.add_argument("--retry-seconds", type=_seconds, default=300.0, metavar="S",
+    remote.add_argument("--retry-seconds", type=_seconds, metavar="S",
                         help="the most that tries of one request may take together (300)")  # fmt: skip
     remote.add_argument("--price", type=_money, metavar="USD", help="listed price of a million input tokens")
     remote.add_argument("--budget", type=_money, metavar="USD", help="what the read may cost; needs --price")
     remote.add_argument("--max-calls", type=_count, metavar="N", help="how many calls the read may make")
+    parser.set_defaults(**OF_REMOTE)
     return parser
 
 
@@ -148,9 +147,9 @@ def _check_options(given: argparse.Namespace) -> str | None:
         return "--budget needs --price: without one nothing is known of the cost"
     if given.data is not None and (given.allow_test or given.split != "development"):
         return "--split and --allow-test belong to --suite"
-    if given.remote is None and any(getattr(given, name) != value for name, value in OF_REMOTE.items()):
-        names = [f"--{name.replace('_', '-')}" for name, value in OF_REMOTE.items() if getattr(given, name) != value]
-        return f"{names[0]} belongs to --remote"
+    of_remote = [name for name, value in OF_REMOTE.items() if getattr(given, name) != value]
+    if given.remote is None and of_remote:
+        return f"--{of_remote[0].replace('_', '-')} belongs to --remote"
     if given.remote is not None and (given.device is not None or given.batch != BATCH):
         return "--device and --batch belong to --run: an endpoint computes where it is"
     if given.owner_allows and not given.allow_test:
