@@ -15,6 +15,7 @@ from kev.entrypoints.names import study_lock
 from kev.entrypoints.place import RUNS_VOLUME, Place
 from kev.entrypoints.units import look_at_study
 from kev.errors import DamagedFile, NotFound, Refused
+from kev.evaluators import describe, differing
 from kev.gate import Gate
 from kev.ledger.units import Unit, trial_id
 from kev.records.base import read_record
@@ -24,7 +25,7 @@ from kev.rounds.deployed import check_deployed
 from kev.rounds.trial_orders import Provenance, round_up
 from kev.suite import Suite
 from kev.worker.orders import RESCORE_FUNCTION, trial_directory
-from kev.worker.sources import describe, differing, source_hashes
+from kev.worker.sources import source_hashes
 
 TRIAL = re.compile(r"(?P<index>[0-9]+)-(?P<label>.+)")
 MAX_PROVENANCE_BYTES = 4 * 1024 * 1024

@@ -7,11 +7,12 @@ from typing import Any
 from kev import budget
 from kev.compute.protocol import CallRef, Phase
 from kev.errors import Refused
+from kev.evaluators import describe, differing
 from kev.gate import AlreadyStarted, Gate
 from kev.records.ledger import Order
 from kev.rounds.patience import patiently
 from kev.rounds.trial_orders import round_up
-from kev.worker.sources import describe, differing, digest
+from kev.worker.sources import digest
 
 FUNCTION = "remote_source_hashes"
 TIMEOUT_S = 120

@@ -5,10 +5,10 @@ from typing import Any
 
 from kev import files
 from kev.errors import DamagedFile, Refused
+from kev.evaluators import describe, differing
 from kev.suite import Suite
 from kev.trial.provenance import config_sha256, of_beginning
 from kev.worker.orders import TrialOrder
-from kev.worker.sources import describe, differing
 
 
 def new_provenance(

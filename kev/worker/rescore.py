@@ -5,13 +5,13 @@ from typing import Any
 
 from kev import files
 from kev.errors import NotFound, Refused
-from kev.evaluators import is_evaluator_file
+from kev.evaluators import describe, differing, is_evaluator_file
 from kev.suite import open_suite
 from kev.trial.job import TrialJob
 from kev.worker import models
 from kev.worker.container import Container
 from kev.worker.orders import RescoreOrder
-from kev.worker.sources import check_sources, describe, differing, source_hashes
+from kev.worker.sources import check_sources, source_hashes
 from kev.worker.training import CHECKPOINT
 
 

@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Mapping
 
 from kev.errors import Refused
-from kev.evaluators import describe, differing, source_hashes
+from kev.evaluators import source_hashes
 from kev.worker.container import Container
 from kev.worker.orders import Order
 
-__all__ = ["check_sources", "describe", "differing", "digest", "source_hashes"]
+__all__ = ["check_sources", "digest", "source_hashes"]
 
 
 def digest(hashes: Mapping[str, str]) -> str:

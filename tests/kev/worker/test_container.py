@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from kev.errors import Refused, UsageError
+from kev.evaluators import describe, differing
 from kev.git import commit_of
 from kev.records.resume import ResumePoint
 from kev.records.snapshot import TrainingSnapshot
 from kev.worker.committer import Committer
 from kev.worker.container import THREAD_VARIABLES, MountedVolume, limit_threads, variable_of
-from kev.worker.sources import check_sources, describe, differing, digest, source_hashes
+from kev.worker.sources import check_sources, digest, source_hashes
 from kev.worker.training_files import ResumePoints, Snapshots, train_log
 
 from .conftest import Bench, DirectoryVolume
