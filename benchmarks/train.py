@@ -7,8 +7,7 @@ another in this process, in turns: ours as users run it, logs and augmentation i
 peft and torch, one padded row a question, with everything encoded beforehand; and the plain loop with one question a
 pass. Times are CPU seconds, which other programs on the machine do not lengthen by making it wait (they still share its
 caches). Memory is measured in a process for each run, as the growth of its resident size, with an allocator that gives
-blocks above 64 KiB back: the usual one keeps what was freed in pieces too small for the next tensor, and holds a third
-to a half more. Prints Markdown.
+blocks above 64 KiB back: the usual one keeps what was freed in pieces too small for the next tensor. Prints Markdown.
 """
 
 import argparse

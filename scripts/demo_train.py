@@ -1,13 +1,13 @@
 """Show on this machine that training works: from nothing to a calibrated model of half a million weights.
 
-    python scripts/demo_train.py            # under three minutes on two cores
+    python scripts/demo_train.py            # about a minute on two idle cores
     python scripts/demo_train.py --quick    # a few seconds of training: everything runs, little is learned
 
 It makes a small random base, freezes two suites (kev/data/memos.py), trains on the memos by `kev.experiment`, reads
 both by `kev.benchmark`, and fits the temperature that the checkpoint ships with on bulletins, which it never trained
-on. One label in ten is wrong, at a known rate, so the best that any model can do is known too. It
-computes with one thread unless OMP_NUM_THREADS says otherwise: so small a model gains nothing by a second, and on a
-busy machine it waits for it.
+on. One label in ten is wrong, at a known rate, so the best that any model can do is known too. It computes with one
+thread unless OMP_NUM_THREADS says otherwise: so small a model gains nothing by a second, and on a busy machine it waits
+for it.
 """
 
 import argparse

@@ -4,8 +4,8 @@ What is kept for every parameter is added up. What a pass needs is measured on a
 and extrapolated: memory grows with the sequences, and within one with its length and, where scores of every pair of
 tokens are kept, with its square. So no architecture, kernel or checkpointing needs a formula of its own.
 
-What is counted is tensors, as torch counts them on a GPU. On a CPU the process grows by more: the C library keeps
-freed memory in pieces that are too small for the next tensor, and was seen to take 1.6 times the tensors in all.
+What is counted is tensors, as torch counts them on a GPU. On a CPU the process was seen to grow by up to 1.6 times as
+much: the C library keeps freed memory in pieces that are too small for the next tensor.
 """
 
 import resource
