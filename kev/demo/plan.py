@@ -105,7 +105,7 @@ def spec(size: Size) -> dict[str, Any]:
     arms: dict[str, Any] = {"tiny-full": {"trial": f"runs/{CANDIDATE_STUDY}/00-trial-0", **trained}}
     if size.has_snapshot_arm:
         place = f"/runs/{CANDIDATE_STUDY}/00-trial-0/snapshots/step-{snapshot_step(size):07d}/checkpoint"
-        arms["tiny-half"] = {"checkpoint": place, "transfer_read": None, **trained}
+        arms["tiny-half"] = {"checkpoint": place, "transfer_read": "bulletins", **trained}
     arms["tiny-lora"] = {"trial": "runs/r40-lora/00-trial-0", **trained}
     return {
         "round": ROUND,
@@ -118,6 +118,8 @@ def spec(size: Size) -> dict[str, Any]:
             "memos": {"suite": MEMOS},
             "pool": {"suite": BULLETINS, "flags": "--split calibration"},
             "memostest": {"suite": MEMOS, "flags": "--allow-test"},
+            # A snapshot has no trial of its own that was read for transfer.
+            **({"bulletins": {"suite": BULLETINS}} if size.has_snapshot_arm else {}),
         },
         "read_timeout": {"tiny": 120},
         "temperature": {"reads": ["pool"], "exclude_reads": ["transfer"],

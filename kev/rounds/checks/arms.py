@@ -49,8 +49,10 @@ def _check_checkpoint(subject: Subject, name: str, arm: Arm, where: JsonPath) ->
             problems.add("bad-path", (*where, "checkpoint"), message)
         if "temperature" not in subject.names():
             problems.add("no-pool", where, "has no trial whose rows could fit its temperature; add a temperature pool")
-        needing = [place for place, stage in subject.stages() for p in stage.panels.values() if TRANSFER in p.reads]
-        if needing and transfer_read(subject.spec, arm) is None:
+        pool = subject.spec.temperature
+        needed = any(TRANSFER in panel.reads for _, stage in subject.stages() for panel in stage.panels.values())
+        needed = needed or (pool is not None and TRANSFER in (*pool.reads, *(pool.exclude_reads or ())))
+        if needed and transfer_read(subject.spec, arm) is None:
             problems.add("no-transfer-read", where, "has no trial with a transfer read; name a transfer_read")
     if arm.checkpoint is not None and ("," in arm.checkpoint or "@" in arm.checkpoint):
         problems.add("bad-path", (*where, "checkpoint"), "a benchmark job cannot carry a path with @ or a comma in it")

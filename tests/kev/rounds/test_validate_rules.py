@@ -211,6 +211,15 @@ def test_an_arm_without_a_trial_needs_a_pool_and_a_transfer_read(check: Check) -
     assert ("missing-key", "arms.2b-blend") in found(check(without(SPEC, "arms", "2b-blend", "checkpoint")))
 
 
+def test_an_arm_without_a_trial_needs_a_transfer_read_for_what_its_pool_leaves_out_alone(check: Check) -> None:
+    spec = without(
+        without(without(SPEC, "transfer_read"), "arms", "2b-blend", "transfer_read"), "rule", "panels", "short"
+    )
+    where = ("no-transfer-read", "arms.2b-blend")
+    assert where in found(check(spec))
+    assert where not in found(check(without(spec, "temperature", "exclude_reads")))
+
+
 def test_from_round_21_on_a_moved_criterion_needs_a_pool_and_before_it_does_not(check: Check) -> None:
     spec = without(without(SPEC, "temperature"), "arms", "2b-blend")
     spec = changed(spec, "parents", "base", "pooled", to=False)
