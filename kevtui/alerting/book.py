@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kevtui.observe.acknowledged import RANK, is_known
+from kevtui.observe.acknowledged import is_known
 from kevtui.observe.snapshot import Alert
+from kevtui.observe.states import RANK
 
 SETTLE_S: Final = 60.0
 """An alert is over once it was gone for so long: one that comes and goes with every step is one alert."""

@@ -8,8 +8,8 @@ from kevtui.alerting.book import AlertBook, News
 from kevtui.alerting.choices import Choices
 from kevtui.alerting.hook import Hook
 from kevtui.alerting.signals import BELL, headline, notification
-from kevtui.observe.acknowledged import RANK
 from kevtui.observe.snapshot import Alert, Severity, Snapshot
+from kevtui.observe.states import RANK
 
 AT_REST_S: Final = 5.0
 """Between two looks at alerts that did not change, while one of them may still be told or be over."""

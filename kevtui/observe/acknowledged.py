@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kev import files
 from kevtui.observe.snapshot import Alert, Severity
+from kevtui.observe.states import RANK
 
 if TYPE_CHECKING:
     from kev.records.alerts import StandingAlerts
 
 SUFFIX: Final = "-alerts.json"
-RANK: Final = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
-"""The graver, the lower."""
 
 Known = Mapping[str, tuple[str, str]]
 """Alert id -> (condition, severity) that was acknowledged."""

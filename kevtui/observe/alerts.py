@@ -8,7 +8,6 @@ from typing import Final
 from kev.text import shorten
 from kevtui.format import age as shown_age
 from kevtui.format import money as shown_money
-from kevtui.observe.acknowledged import RANK
 from kevtui.observe.snapshot import (
     Alert,
     Finding,
@@ -25,6 +24,7 @@ from kevtui.observe.snapshot import (
     Watcher,
     WatcherState,
 )
+from kevtui.observe.states import RANK
 from kevtui.observe.trial_alerts import MOST_TEXT
 
 SHARES: Final = ((100, Severity.CRITICAL), (90, Severity.WARNING), (75, Severity.WARNING))

@@ -1,6 +1,7 @@
 """The states of a Snapshot's parts, in the words that the screen and the JSON show."""
 
 from enum import StrEnum
+from typing import Final
 
 
 class TrialState(StrEnum):
@@ -57,6 +58,10 @@ class Severity(StrEnum):
     INFO = "info"
     WARNING = "warning"
     CRITICAL = "critical"
+
+
+RANK: Final = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
+"""The graver, the lower."""
 
 
 class Section(StrEnum):

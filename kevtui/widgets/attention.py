@@ -5,10 +5,11 @@ from functools import partial
 from kevtui import format as figures
 from kevtui import glyphs
 from kevtui.observe.snapshot import Alert, Finding, Section, Snapshot
+from kevtui.observe.states import RANK
 from kevtui.widgets.line import Line, Role
 from kevtui.widgets.painting import Painting, Row, View
 from kevtui.widgets.panel import Panel
-from kevtui.widgets.state import SEVERITY_ROLE, URGENCY
+from kevtui.widgets.state import SEVERITY_ROLE
 
 _WORD = 9
 """Cells for the widest severity word, "critical", and a blank."""
@@ -58,7 +59,7 @@ def standing(snapshot: Snapshot) -> list[Alert]:
         alert for alert in snapshot.alerts
         if not alert.acknowledged and not (alert.code == DAMAGED and alert.subject in found)
     ]  # fmt: skip
-    return sorted(shown, key=lambda alert: URGENCY[alert.severity])
+    return sorted(shown, key=lambda alert: RANK[alert.severity])
 
 
 def unknown_findings(snapshot: Snapshot) -> list[Finding]:

@@ -28,7 +28,6 @@ LEASE_ROLE = {
 }
 VERDICT_ROLE = {Verdict.PASS: Role.GOOD, Verdict.FAIL: Role.BAD, Verdict.MISSING: Role.WARN}
 SEVERITY_ROLE = {Severity.CRITICAL: Role.BAD, Severity.WARNING: Role.WARN, Severity.INFO: Role.DIM}
-URGENCY = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 AT_RISK = (glyphs.RISK, "at risk", Role.WARN)
 
