@@ -8,7 +8,8 @@ from kev.text import shorten, visible
 from kevtui import format as figures
 from kevtui import glyphs
 from kevtui.headless.styled import width_of
-from kevtui.observe.snapshot import Alert, Severity, Snapshot, TrialState, WatcherState
+from kevtui.observe.acknowledged import urgent
+from kevtui.observe.snapshot import Severity, Snapshot, TrialState, WatcherState
 
 BETWEEN: Final = " · "
 MOST_ALERT: Final = 60
@@ -72,7 +73,7 @@ def _parts(snapshot: Snapshot) -> list[Part]:
         chosen = [arm for _, arm in snapshot.readout.candidates if arm]
         if chosen:
             parts.append(Part(f"candidate {', '.join(chosen)}", 2))
-    alerts = [alert for alert in _unknown(snapshot) if alert.severity is not Severity.INFO]
+    alerts = urgent(snapshot.alerts)
     if alerts:
         first = min(alerts, key=lambda alert: alert.severity is not Severity.CRITICAL)
         parts.append(Part(f"{len(alerts)} alert{'s' if len(alerts) > 1 else ''}", 3, worst))
@@ -100,13 +101,8 @@ def _money(snapshot: Snapshot) -> list[Part]:
 
 
 def _worst(snapshot: Snapshot) -> Severity:
-    found = {alert.severity for alert in _unknown(snapshot)}
+    found = {alert.severity for alert in urgent(snapshot.alerts)}
     return next((item for item in (Severity.CRITICAL, Severity.WARNING) if item in found), Severity.INFO)
-
-
-def _unknown(snapshot: Snapshot) -> list[Alert]:
-    """The alerts that nobody has acknowledged: only those are news."""
-    return [alert for alert in snapshot.alerts if not alert.acknowledged]
 
 
 def _fitting(parts: list[Part], between: str, width: int | None) -> list[Part]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from kev.errors import KevError
 from kevtui.feed import Feed, SnapshotSource
+from kevtui.observe.acknowledged import urgent
 from kevtui.observe.observer import leases_of, renewed
-from kevtui.observe.snapshot import Alert, Severity, Snapshot
+from kevtui.observe.snapshot import Snapshot
 from kevtui.observe.target import Target
 from kevtui.replay.command import open_history
 from kevtui.replay.player import Player
@@ -52,7 +53,7 @@ class LookBack:
         self._present = present
         if present.changed:
             self.missed = present
-        for alert in urgent(present):
+        for alert in urgent(present.alerts):
             if alert.id not in self._told:
                 self._told.add(alert.id)
                 self._screen.notify(
@@ -96,11 +97,6 @@ def open_past(target: Target, leases: Path | None) -> Player:
 
 def with_present(moment: Snapshot, present: Snapshot) -> Snapshot:
     """`moment` with what is wrong at present, marked so, above what was wrong then."""
-    now = [replace(alert, subject=f"{NOW}: {alert.subject}") for alert in urgent(present)]
+    now = [replace(alert, subject=f"{NOW}: {alert.subject}") for alert in urgent(present.alerts)]
     assert moment.replay is not None
     return replace(moment, alerts=(*now, *moment.alerts), replay=replace(moment.replay, alerts_now=len(now)))
-
-
-def urgent(snapshot: Snapshot) -> list[Alert]:
-    """What is wrong, without what somebody knows of."""
-    return [alert for alert in snapshot.alerts if alert.severity is not Severity.INFO and not alert.acknowledged]
