@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from kev import files
 from kevtui import exit_codes
-from kevtui.headless.keeping import keep
 from kevtui.headless.output import Output
+from kevtui.keeping import keep
 from kevtui.record.target import SIGNATURE
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kev.clock import SystemClock
 from kev.errors import UsageError
-from kevtui.headless.keeping import keep
 from kevtui.headless.output import Output
+from kevtui.keeping import keep
 from kevtui.observe.target import resolve
 from kevtui.report.gather import gather
 from kevtui.session_command import exit_status
