@@ -8,7 +8,6 @@ from kev.text import shorten, visible
 from kevtui import format as figures
 from kevtui import glyphs
 from kevtui.headless.styled import width_of
-from kevtui.observe.acknowledged import urgent
 from kevtui.observe.snapshot import Severity, Snapshot, TrialState, WatcherState
 
 BETWEEN: Final = " · "
@@ -73,7 +72,7 @@ def _parts(snapshot: Snapshot) -> list[Part]:
         chosen = [arm for _, arm in snapshot.readout.candidates if arm]
         if chosen:
             parts.append(Part(f"candidate {', '.join(chosen)}", 2))
-    alerts = urgent(snapshot.alerts)
+    alerts = snapshot.urgent
     if alerts:
         first = min(alerts, key=lambda alert: alert.severity is not Severity.CRITICAL)
         parts.append(Part(f"{len(alerts)} alert{'s' if len(alerts) > 1 else ''}", 3, worst))
@@ -101,7 +100,7 @@ def _money(snapshot: Snapshot) -> list[Part]:
 
 
 def _worst(snapshot: Snapshot) -> Severity:
-    found = {alert.severity for alert in urgent(snapshot.alerts)}
+    found = {alert.severity for alert in snapshot.urgent}
     return next((item for item in (Severity.CRITICAL, Severity.WARNING) if item in found), Severity.INFO)
 
 

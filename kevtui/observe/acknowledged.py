@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,11 +34,6 @@ def is_known(known: Known, alert: Alert) -> bool:
     """Whether `alert`, as it is now, was acknowledged."""
     found = known.get(alert.id)
     return found is not None and covers(*found, alert)
-
-
-def urgent(alerts: Iterable[Alert]) -> list[Alert]:
-    """What is wrong, without what somebody knows of."""
-    return [alert for alert in alerts if alert.severity is not Severity.INFO and not alert.acknowledged]
 
 
 def parse_known(path: Path, load: Callable[[Path], Any] = files.read_json) -> dict[str, tuple[str, str]]:

@@ -354,3 +354,8 @@ class Snapshot:
     @property
     def trials(self) -> tuple[Trial, ...]:
         return tuple(trial for study in self.studies for trial in study.trials)
+
+    @property
+    def urgent(self) -> tuple[Alert, ...]:
+        """What is wrong, without what somebody knows of."""
+        return tuple(each for each in self.alerts if each.severity is not Severity.INFO and not each.acknowledged)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from kev.errors import KevError
 from kevtui.feed import Feed, SnapshotSource
-from kevtui.observe.acknowledged import urgent
 from kevtui.observe.observer import leases_of, renewed
 from kevtui.observe.snapshot import Snapshot
 from kevtui.observe.target import Target
@@ -53,7 +52,7 @@ class LookBack:
         self._present = present
         if present.changed:
             self.missed = present
-        for alert in urgent(present.alerts):
+        for alert in present.urgent:
             if alert.id not in self._told:
                 self._told.add(alert.id)
                 self._screen.notify(
@@ -97,6 +96,6 @@ def open_past(target: Target, leases: Path | None) -> Player:
 
 def with_present(moment: Snapshot, present: Snapshot) -> Snapshot:
     """`moment` with what is wrong at present, marked so, above what was wrong then."""
-    now = [replace(alert, subject=f"{NOW}: {alert.subject}") for alert in urgent(present.alerts)]
+    now = [replace(alert, subject=f"{NOW}: {alert.subject}") for alert in present.urgent]
     assert moment.replay is not None
     return replace(moment, alerts=(*now, *moment.alerts), replay=replace(moment.replay, alerts_now=len(now)))
