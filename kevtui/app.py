@@ -115,9 +115,7 @@ class KevApp(ThemedApp):
 
     def make_screen(self, title: str) -> PanelsScreen[Any]:  # noqa: ARG002
         """The screen that is there from the start: it shows every Snapshot."""
-        screen = self._screen_of(self._sessions[0])
-        screen.zoomed = self.options.panel or screen.zoomed
-        return screen
+        return self._screen_of(self._sessions[0])
 
     def _screen_of(self, session: Watched) -> WatchScreen:
         bindings = self.bindings_table if session.may_act else looking(self.bindings_table)

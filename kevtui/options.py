@@ -25,7 +25,6 @@ class Options:
     theme: str | None = None
     ascii: bool = False
     mouse: bool | None = None
-    panel: str | None = None
     beside: str | None = None
     """A session or round whose read-out is shown beside this one's, once both are there."""
     bindings: tuple[Binding, ...] = BINDINGS

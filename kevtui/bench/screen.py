@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.content import Content
 from textual.geometry import Region, Size
 
 from kevtui.bench import places
@@ -22,14 +21,11 @@ from kevtui.bench.panels.submissions import SubmissionsPanel
 from kevtui.bench.panels.trajectory import TrajectoryPanel
 from kevtui.bench.snapshot import BenchSnapshot
 from kevtui.keymap import Binding
-from kevtui.screens.arrange import FOOTER, HEADER, LOG
+from kevtui.screens.arrange import FOOTER, HEADER
 from kevtui.screens.panels import PanelsScreen
 from kevtui.widgets.footer import Footer
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.panel import Panel
-
-if TYPE_CHECKING:
-    from kevtui.widgets.log_view import LogView
 
 
 class BenchScreen(PanelsScreen[BenchSnapshot]):
@@ -39,8 +35,7 @@ class BenchScreen(PanelsScreen[BenchSnapshot]):
     ALWAYS: ClassVar[Set[str]] = frozenset((HEADER, FOOTER))
 
     def __init__(self, ink: Ink, bindings: tuple[Binding, ...], *, title: str) -> None:
-        super().__init__(ink)
-        self.bindings = bindings
+        super().__init__(ink, bindings)
         self._title_text = title
 
     def _own_panels(self) -> Iterable[BenchPanel]:
@@ -89,27 +84,6 @@ class BenchScreen(PanelsScreen[BenchSnapshot]):
         else:
             self.action_zoom()
 
-    def action_copy(self) -> None:
-        if self.panel is not None and (text := self.panel.text()):
-            self.app.copy_to_clipboard(text)
-            self.notify("Copied the row under the cursor", timeout=2)
-
-    def action_help(self) -> None:
-        from kevtui.screens.help import HelpScreen
-
-        self.app.push_screen(HelpScreen(self.bindings, ascii=self.ink.ascii_only))
-
-    def action_palette(self) -> None:
-        from kevtui import themes
-        from kevtui.screens.palette import PaletteScreen, commands
-
-        async def run_it(action: str | None) -> None:
-            if action:
-                await self.run_action(action)
-
-        offered = commands(self.bindings, themes.names())
-        self.app.push_screen(PaletteScreen(offered, ascii_only=self.ink.ascii_only), run_it)
-
 
 class RunScreen(BenchScreen):
     """One run: its time, its scores, its journal and what its agent prints."""
@@ -135,18 +109,7 @@ class RunScreen(BenchScreen):
         if run is None or not run.log.path:
             self.notify("The agent has printed nothing yet", timeout=3)
             return
-        view = self._log_view()
-        self.log_open, self.zoomed = True, None
-        await self.mount(view)
-        view.border_title = Content("agent.log")
-        view.open(Path(run.log.path))
-        self.rearrange()
-        view.focus()
-
-    def _log_view(self) -> "LogView":
-        from kevtui.widgets.log_view import LogView
-
-        return LogView(ascii=self.ink.ascii_only, id=LOG)
+        await self.open_log(Path(run.log.path), "agent.log")
 
 
 class ComparisonScreen(BenchScreen):

@@ -1,14 +1,11 @@
 """What opens over the panels: the details of a row, a log, the keys, the palette."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from textual.content import Content
+from typing import TYPE_CHECKING, Any
 
 from kevtui import themes
 from kevtui.observe.snapshot import Lease, Snapshot, Study, Trial
 from kevtui.screens import acting
-from kevtui.screens import arrange as places
 from kevtui.screens.details import DetailsScreen, describe
 from kevtui.screens.facts_of import of_row
 from kevtui.screens.help import HelpScreen
@@ -16,11 +13,11 @@ from kevtui.screens.palette import Command, PaletteScreen, commands
 from kevtui.widgets.actions import ActionsPanel
 from kevtui.widgets.leases import LeasesPanel
 from kevtui.widgets.line import text_of
-from kevtui.widgets.log_view import LogView
 from kevtui.widgets.state import lease_of
 from kevtui.widgets.studies import StudiesPanel
 
 if TYPE_CHECKING:
+    from kevtui.screens.panels import PanelsScreen
     from kevtui.screens.watch import WatchScreen
 
 
@@ -50,13 +47,8 @@ async def log(screen: "WatchScreen") -> None:
     if trial is None or trial.log is None or screen.snapshot is None:
         screen.notify("No log here" if trial is None else f"{trial.id}: no log yet", markup=False, timeout=3)
         return
-    view = LogView(ascii=screen.ink.ascii_only, id=places.LOG)
-    screen.log_open, screen.zoomed = True, None
-    await screen.mount(view)
-    view.border_title = Content(text_of(screen.ink.pen(80).add(trial.id).line()))
-    view.open(Path(screen.snapshot.root) / trial.log)
-    screen.rearrange()
-    view.focus()
+    title = text_of(screen.ink.pen(80).add(trial.id).line())
+    await screen.open_log(Path(screen.snapshot.root) / trial.log, title)
 
 
 def columns(screen: "WatchScreen") -> None:
@@ -70,12 +62,12 @@ def columns(screen: "WatchScreen") -> None:
     screen.app.push_screen(ColumnsScreen(screen.studies.columns, screen.first_columns, screen.ink), choose)
 
 
-def keys(screen: "WatchScreen") -> None:
+def keys(screen: "PanelsScreen[Any]") -> None:
     """All keys that are there now."""
     screen.app.push_screen(HelpScreen(screen.bindings, ascii=screen.ink.ascii_only))
 
 
-def palette(screen: "WatchScreen") -> None:
+def palette(screen: "PanelsScreen[Any]") -> None:
     """Every command and theme, to be found by name."""
 
     async def run_it(action: str | None) -> None:

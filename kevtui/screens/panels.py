@@ -1,18 +1,20 @@
 """A screen of panels: where each of them is, which one is alone, and how the keys go round them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from pathlib import Path
 from typing import Any, ClassVar, Generic
 
+from textual.content import Content
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.screen import Screen
 from textual.widget import Widget
 
+from kevtui.keymap import Binding
 from kevtui.layouts import SavedLayout
 from kevtui.screens import arrange as places
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.panel import Panel, Picture
-from kevtui.widgets.studies import StudiesPanel
 from kevtui.widgets.tab_line import Mark
 
 
@@ -53,12 +55,14 @@ class PanelsScreen(Screen[None], Generic[Picture]):
     )  # fmt: skip
     """What the first frame lays out, before it is known what there is."""
 
-    def __init__(self, ink: Ink, *, panel: str | None = None) -> None:
+    def __init__(self, ink: Ink, bindings: tuple[Binding, ...]) -> None:
         super().__init__()
         self.ink = ink
+        self.bindings = bindings
+        """Those that are there now."""
         self.snapshot: Picture | None = None
         """What was shown last."""
-        self.zoomed: str | None = panel
+        self.zoomed: str | None = None
         self.log_open = False
         self.filtering = False
         self._contents = dict.fromkeys(self.FROM_THE_START, 4)
@@ -77,10 +81,6 @@ class PanelsScreen(Screen[None], Generic[Picture]):
     @property
     def panels(self) -> Iterator[Panel[Any]]:
         return iter(self.query_children(Panel))
-
-    @property
-    def studies(self) -> StudiesPanel:
-        return self.query_one(StudiesPanel)
 
     @property
     def panel(self) -> Panel[Any] | None:
@@ -105,6 +105,11 @@ class PanelsScreen(Screen[None], Generic[Picture]):
     def asked(self) -> bool:
         """Whether somebody else asks for control of what is shown."""
         return False
+
+    @property
+    def tabs(self) -> tuple[Mark, ...]:
+        """The sessions that there are; () where it is one."""
+        return ()
 
     def tell_tabs(self, marks: Sequence[Mark]) -> None:
         """Show which sessions there are, where there are several."""
@@ -220,9 +225,38 @@ class PanelsScreen(Screen[None], Generic[Picture]):
             self.rearrange()
             self.query_one(f"#{self.HOME}").focus()
 
+    async def open_log(self, path: Path, title: str) -> None:
+        """The file `path` from its end, in the place of the panels below."""
+        from kevtui.widgets.log_view import LogView
+
+        view = LogView(ascii=self.ink.ascii_only, id=places.LOG)
+        self.log_open, self.zoomed = True, None
+        await self.mount(view)
+        view.border_title = Content(title)
+        view.open(path)
+        self.rearrange()
+        view.focus()
+
     def leave_log(self) -> None:
         if self.log_open:
             self.log_open = False
             self.query(f"#{places.LOG}").remove()
             self.rearrange()
             self.query_one(f"#{self.HOME}").focus()
+
+    # ------------------------------------------------------------------------------ what every screen of panels offers
+
+    def action_copy(self) -> None:
+        if self.panel is not None and (text := self.panel.text()):
+            self.app.copy_to_clipboard(text)
+            self.notify("Copied the row under the cursor", timeout=2)
+
+    def action_help(self) -> None:
+        from kevtui.screens import opening
+
+        opening.keys(self)
+
+    def action_palette(self) -> None:
+        from kevtui.screens import opening
+
+        opening.palette(self)

@@ -23,13 +23,12 @@ GONE = frozenset({"act", "take_back", "control", "log", "beside"})
 class PastScreen(PanelsScreen[Snapshot]):
     """Shows the present, or a moment of the past while the present goes on. Subclasses paint, and say what acts."""
 
-    def __init__(
-        self, ink: Ink, bindings: tuple[Binding, ...], *, panel: str | None = None, of_past: tuple[Binding, ...] = ()
-    ) -> None:
-        """`bindings` are those of the present, `of_past` those while a moment of the past is shown."""
-        super().__init__(ink, panel=panel)
-        self.bindings = bindings
-        """Those that are there now: who has no control has no key that needs it, nor has who looks back."""
+    def __init__(self, ink: Ink, bindings: tuple[Binding, ...], *, of_past: tuple[Binding, ...] = ()) -> None:
+        """`bindings` are those of the present, `of_past` those while a moment of the past is shown.
+
+        Who has no control has no key that needs it, nor has who looks back.
+        """
+        super().__init__(ink, bindings)
         self.open_past: Callable[[], Past] | None = None
         """Opens the past of the session; None where there is none to look back at."""
         self.command_player: Callable[[str], None] | None = None

@@ -48,11 +48,11 @@ class WatchScreen(PastScreen):
     AUTO_FOCUS = f"#{places.STUDIES}"
 
     def __init__(
-        self, ink: Ink, bindings: tuple[Binding, ...], *, title: str, typing: Typing, panel: str | None = None,
+        self, ink: Ink, bindings: tuple[Binding, ...], *, title: str, typing: Typing,
         open_eyes: "Callable[[], Eyes] | None" = None, of_past: tuple[Binding, ...] = (),
         columns: tuple[str, ...] = EVERY, tabs: Sequence[Mark] = (), layout: SavedLayout = UNTOUCHED,
     ) -> None:  # fmt: skip
-        super().__init__(ink, looking(bindings), panel=panel, of_past=of_past)
+        super().__init__(ink, looking(bindings), of_past=of_past)
         self._table = bindings
         self._typing = typing
         self._open_eyes = open_eyes
@@ -111,12 +111,15 @@ class WatchScreen(PastScreen):
         return SavedLayout(alone, focus if focus != self.HOME else None, self.studies.sorted_by, columns)
 
     @property
+    def studies(self) -> StudiesPanel:
+        return self.query_one(StudiesPanel)
+
+    @property
     def asked(self) -> bool:
         return self._asked
 
     @property
     def tabs(self) -> tuple[Mark, ...]:
-        """The sessions that there are; () where it is one."""
         return self._marks
 
     def tell_tabs(self, marks: Sequence[Mark]) -> None:
@@ -277,11 +280,6 @@ class WatchScreen(PastScreen):
 
         opening.columns(self)
 
-    def action_copy(self) -> None:
-        if self.panel is not None and (text := self.panel.text()):
-            self.app.copy_to_clipboard(text)
-            self.notify("Copied the row under the cursor", timeout=2)
-
     def action_copy_cell(self) -> None:
         from kevtui.screens import copying
 
@@ -319,13 +317,3 @@ class WatchScreen(PastScreen):
         from kevtui.screens import beside
 
         beside.choose(self)
-
-    def action_help(self) -> None:
-        from kevtui.screens import opening
-
-        opening.keys(self)
-
-    def action_palette(self) -> None:
-        from kevtui.screens import opening
-
-        opening.palette(self)
