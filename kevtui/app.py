@@ -103,8 +103,7 @@ class KevApp(ThemedApp):
                     options.keep_layout),
             *options.more,
         ]  # fmt: skip
-        self._tabs = [Tab(self._sessions[0], self.make_screen(title))]
-        self._tabs += [Tab(other, self._screen_of(other)) for other in options.more]
+        self._tabs = [Tab(session, self.make_screen(session)) for session in self._sessions]
         self._layout_timer: Timer | None = None
         for session, tab in zip(self._sessions, self._tabs, strict=True):
             tab.feed = Feed(session.open_source, partial(self._deliver, tab), partial(self._fail, tab))
@@ -113,11 +112,8 @@ class KevApp(ThemedApp):
         self._here = self._tabs[0]
         self.failure: Exception | None = None
 
-    def make_screen(self, title: str) -> PanelsScreen[Any]:  # noqa: ARG002
-        """The screen that is there from the start: it shows every Snapshot."""
-        return self._screen_of(self._sessions[0])
-
-    def _screen_of(self, session: Watched) -> WatchScreen:
+    def make_screen(self, session: Watched) -> PanelsScreen[Any]:
+        """The screen of a session, which is there from the start: it shows every Snapshot."""
         bindings = self.bindings_table if session.may_act else looking(self.bindings_table)
         several = len(self._sessions) > 1
         screen = WatchScreen(
@@ -187,13 +183,16 @@ class KevApp(ThemedApp):
 
     def _take(self, tab: Tab, snapshot: Any) -> None:
         screen = tab.screen
-        if isinstance(screen, WatchScreen) and self.options.command_player is None and screen.desk is None:
-            screen.desk = self._open_desk()
+        if screen.desk is None:
+            screen.desk = self.open_desk()
         tab.arrived(snapshot, here=tab is self._here)
-        if isinstance(screen, WatchScreen) and screen.desk is not None:
+        if screen.desk is not None:
             screen.desk.take(tab.snapshot, screen.writer)
 
-    def _open_desk(self) -> "AlertDesk":
+    def open_desk(self) -> "AlertDesk | None":
+        """What takes care of the alerts of a session; None where nobody is to be told, as of a night that is over."""
+        if self.options.command_player is not None:
+            return None
         from kevtui.alerting.desk import AlertDesk
         from kevtui.alerting.herald import Herald
 

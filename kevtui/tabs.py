@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Another session beside the first: where its Snapshots come from, and what may act on it."""
+    """A session: where its Snapshots come from, and what may act on it."""
 
     title: str
     open_source: Callable[[], SnapshotSource[Any]]
@@ -55,7 +55,7 @@ class Tab:
     @property
     def snapshot(self) -> Any:
         """The newest picture, with what was acknowledged here marked so; what the screen shows may be older."""
-        desk = getattr(self.screen, "desk", None)
+        desk = self.screen.desk
         return self._newest if desk is None or self._newest is None else desk.marked(self._newest)
 
     @property
@@ -77,9 +77,8 @@ class Tab:
     def close(self) -> None:
         """Hear and tell nothing more."""
         self.feed.stop()
-        desk = getattr(self.screen, "desk", None)
-        if desk is not None:
-            desk.close()
+        if self.screen.desk is not None:
+            self.screen.desk.close()
 
     def leave(self) -> None:
         """Another tab is looked at from now on."""
@@ -89,8 +88,8 @@ class Tab:
     def look_here(self) -> None:
         """The tab is looked at from now on: what came meanwhile is shown, and what comes next comes at once."""
         self.feed.rest(False)
-        if self.snapshot is not None:
-            self.screen.show(self.snapshot)
+        if (snapshot := self.snapshot) is not None:
+            self.screen.show(snapshot)
 
     @property
     def keeps_layout(self) -> bool:
@@ -119,9 +118,9 @@ class Tab:
             return Mark(self.title, here=True)
         if self.failure is not None:
             return Mark(self.title, False, f"{glyphs.BAD} ended", Role.BAD)
-        if self.snapshot is None:
+        if (snapshot := self.snapshot) is None:
             return Mark(self.title)
-        text, role = _wrong(self.snapshot)
+        text, role = _wrong(snapshot)
         if self.screen.asked:
             return Mark(self.title, False, f"{text} asks".strip(), Role.WARN if role is Role.DIM else role)
         return Mark(self.title, False, text, role)

@@ -10,6 +10,7 @@ from kevtui.bench.screen import BenchScreen, ComparisonScreen, RunScreen
 from kevtui.bench.snapshot import BenchSnapshot
 from kevtui.feed import SnapshotSource
 from kevtui.screens.panels import PanelsScreen
+from kevtui.tabs import Watched
 
 
 class BenchApp(KevApp):
@@ -27,6 +28,9 @@ class BenchApp(KevApp):
         bindings = bindings_for(options.bindings, several=several)
         super().__init__(open_source, title=title, options=replace(options, bindings=bindings, may_act=False))
 
-    def make_screen(self, title: str) -> PanelsScreen[Any]:
+    def make_screen(self, session: Watched) -> PanelsScreen[Any]:
         kind: type[BenchScreen] = ComparisonScreen if self._several else RunScreen
-        return kind(self.ink, self.bindings_table, title=title)
+        return kind(self.ink, self.bindings_table, title=session.title)
+
+    def open_desk(self) -> None:
+        """A run has no alerts."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from textual.content import Content
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
@@ -16,6 +16,10 @@ from kevtui.screens import arrange as places
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.panel import Panel, Picture
 from kevtui.widgets.tab_line import Mark
+
+if TYPE_CHECKING:
+    from kevtui.actions.hands import Hands
+    from kevtui.alerting.desk import AlertDesk
 
 
 class WatchLayout(Layout):
@@ -62,6 +66,8 @@ class PanelsScreen(Screen[None], Generic[Picture]):
         """Those that are there now."""
         self.snapshot: Picture | None = None
         """What was shown last."""
+        self.desk: AlertDesk | None = None
+        """Takes care of alerts, where there are any; there once the first picture is."""
         self.zoomed: str | None = None
         self.log_open = False
         self.filtering = False
@@ -110,6 +116,11 @@ class PanelsScreen(Screen[None], Generic[Picture]):
     def tabs(self) -> tuple[Mark, ...]:
         """The sessions that there are; () where it is one."""
         return ()
+
+    @property
+    def writer(self) -> "Hands | None":
+        """What may write down alerts; None where nobody may."""
+        return None
 
     def tell_tabs(self, marks: Sequence[Mark]) -> None:
         """Show which sessions there are, where there are several."""

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from kevtui.actions.hands import Hands
     from kevtui.actions.sight import Eyes
-    from kevtui.alerting.desk import AlertDesk
 
 PLOT_TITLE_WIDTH = places.PLOT_WIDTH - 6
 
@@ -59,8 +58,6 @@ class WatchScreen(PastScreen):
         self._title_text = title
         self._marks = tuple(tabs)
         self._asked = False
-        self.desk: AlertDesk | None = None
-        """Takes care of alerts; there once the first Snapshot is."""
         self._layout = layout
         if layout.alone in places.PANELS:
             self.zoomed = layout.alone
