@@ -276,6 +276,7 @@ class KevApp(ThemedApp):
         if tab is self._here or len(self.screen_stack) > 1:
             return
         before, self._here = self._here, tab
+        before.keep_layout()
         before.leave()
         await self.switch_mode(f"tab {number}")
         if not tab.started:

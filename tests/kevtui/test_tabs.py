@@ -22,6 +22,7 @@ from kevtui.actions.sight import Sight
 from kevtui.app import KevApp, Options
 from kevtui.cli import build_parser, main
 from kevtui.dashboard import watched_of
+from kevtui.layouts import SavedLayout
 from kevtui.observe.snapshot import Alert, Severity, Snapshot
 from kevtui.observe.target import Target
 from kevtui.screens import arrange as places
@@ -239,6 +240,17 @@ async def test_each_session_has_control_of_its_own_and_only_once_it_is_looked_at
         eyes[0].asked = Holder("ann@host", 1, 0.0)
         app._tabs[0].screen.query_one(ActionsPanel).look()
         await it.until(lambda: "1 r41 " in it.line() and "asks" in it.line())
+
+
+async def test_what_was_arranged_in_a_session_is_kept_also_when_one_goes_to_another_at_once() -> None:
+    kept: list[SavedLayout] = []
+    second = HeldSource(FINE)
+    async with several(Watched("r42 · day-1", lambda: second, keep_layout=kept.append)) as it:
+        await it.pilot.press("right_curly_bracket")
+        await it.until(lambda: it.app._tabs[1].screen.snapshot is not None)
+        await it.pilot.press("s", "left_curly_bracket")
+        await it.until(lambda: kept == [SavedLayout(sort="state")])
+        assert it.app._here is it.app._tabs[0]
 
 
 async def test_a_change_of_theme_is_seen_in_every_session() -> None:
