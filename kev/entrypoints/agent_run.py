@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kev.budget import MAX_TIMEOUT_FULL_WEIGHT, compute_bound, parse_gpu
 from kev.entrypoints.by_hand import open_gate, provenance_of
 from kev.entrypoints.place import RUNS_VOLUME, Place
-from kev.entrypoints.reads import launch_read, wait_for_read
+from kev.entrypoints.reads import launch_read, reserve_reads, wait_for_read
 from kev.errors import NotFound, Refused, UsageError
 from kev.ledger.units import agent_id
 from kev.records.ledger import Order
@@ -66,14 +66,11 @@ async def run_agent_there(place: Place, request: AgentRequest) -> int:
     gate = open_gate(place)
     unit_id, order = agent_order(request, provenance_of(place, gate))
     known = gate.ledger.read().by_id.get(unit_id)
-    if known is not None and known.counted:
-        if not is_same_work(known.order, order):
-            raise Refused(f"{unit_id}: the ledger has another of that name; a name is used once")
-    else:
+    if known is None or not known.counted:
         if (place.root / order.local).exists() or await place.compute.listdir(RUNS_VOLUME, order.remote):
             raise Refused(f"/runs/{order.remote}: is there already; use another --name")
         await check_deployed(gate, place.app_name, source_hashes(place.root))
-    await gate.reserve(unit_id, [(unit_id, order)])
+    await reserve_reads(gate, unit_id, [(unit_id, order)], is_same_work)
     call = await launch_read(gate, unit_id)
     place.say(f"{request.name}: {call.id}")
     why = await wait_for_read(place, gate, unit_id, call)

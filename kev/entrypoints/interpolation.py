@@ -2,7 +2,7 @@
 
 from kev.entrypoints.by_hand import open_gate, provenance_of
 from kev.entrypoints.place import RUNS_VOLUME, Place
-from kev.entrypoints.reads import launch_read, wait_for_read
+from kev.entrypoints.reads import launch_read, reserve_reads, wait_for_read
 from kev.errors import NotFound, Refused
 from kev.rounds.blend_orders import BlendRequest, blend_order, check_blend
 from kev.rounds.deployed import check_deployed
@@ -21,13 +21,10 @@ async def run_interpolation(place: Place, request: BlendRequest) -> int:
     gate = open_gate(place)
     unit_id, order = blend_order(request, alphas, provenance_of(place, gate))
     known = gate.ledger.read().by_id.get(unit_id)
-    if known is not None and known.counted:
-        if not is_same_work(known.order, order):
-            raise Refused(f"{unit_id}: the ledger has another of that name; a name is used once")
-    else:
+    if known is None or not known.counted:
         await _check_targets_are_free(place, request, alphas)
         await check_deployed(gate, place.app_name, source_hashes(place.root))
-    await gate.reserve(unit_id, [(unit_id, order)])
+    await reserve_reads(gate, unit_id, [(unit_id, order)], is_same_work)
     call = await launch_read(gate, unit_id)
     place.say(f"{request.study}/{request.prefix}: {call.id}")
     why = await wait_for_read(place, gate, unit_id, call)

@@ -22,13 +22,16 @@ def is_same_read(one: Order, other: Order) -> bool:
     return all((one.payload.get(key) or None) == (other.payload.get(key) or None) for key in WANTED)
 
 
-async def reserve_reads(gate: Gate, what: str, wanted: list[Wanted]) -> None:
-    """Put reads on record, all of them or none. Raises Refused if a name belongs to another read."""
+async def reserve_reads(
+    gate: Gate, what: str, wanted: list[Wanted], is_same: Callable[[Order, Order], bool] = is_same_read
+) -> None:
+    """Put reads on record, all of them or none; what was never started gives way. Raises Refused for a name in use."""
     units = gate.ledger.read().by_id
     for unit_id, order in wanted:
         unit = units.get(unit_id)
-        if unit is not None and unit.counted and not is_same_read(unit.order, order):
-            raise Refused(f"{order.name}: the ledger has another read of that name; a name is used once")
+        if unit is not None and unit.counted and not is_same(unit.order, order):
+            kind = "read" if order.kind == "locked" else order.kind
+            raise Refused(f"{order.name}: the ledger has another {kind} of that name; a name is used once")
         if unit is not None and not unit.settled and not unit.counted:
             gate.settle(unit_id, "replaced")
     await gate.reserve(what, wanted)

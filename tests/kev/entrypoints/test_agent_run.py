@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from kev.entrypoints.agent_run import AgentRequest, check_agent, run_agent_there
+from kev.entrypoints.agent_run import AgentRequest, agent_order, check_agent, run_agent_there
+from kev.entrypoints.by_hand import open_gate, provenance_of
 from kev.errors import KevError, Refused
 
 from .conftest import Desk
@@ -54,3 +55,11 @@ async def test_a_run_is_admitted_to_the_end_of_its_container_and_is_asked_for_on
     desk.put("autorl/taken/results.csv", {})
     with pytest.raises(Refused, match="use another --name"):
         await run_agent_there(desk.place, replace(WANTED, name="taken"))
+
+
+async def test_what_was_put_on_record_and_never_started_gives_way_to_what_is_asked_now(desk: Desk) -> None:
+    gate = open_gate(desk.place)
+    await gate.reserve("first", [agent_order(replace(WANTED, seconds=900), provenance_of(desk.place, gate))])
+    await run_agent_there(desk.place, WANTED)
+    [unit] = desk.units().values()
+    assert (unit.order.payload["seconds"], unit.order.timeout, len(unit.counted)) == (600, 600 + 3600, 1)
