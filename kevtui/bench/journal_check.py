@@ -8,7 +8,6 @@ from kev.autorl.journal.checking import check_journal
 from kev.autorl.journal.facts import read_facts
 from kev.autorl.journal.findings import SUMMARY, Finding
 from kev.autorl.journal.lines import told_of
-from kev.autorl.journal.section import Section
 from kev.autorl.journal.written import Written, read_written
 from kev.autorl.workspace import Workspace
 from kev.clock import Clock
@@ -43,7 +42,7 @@ class JournalCheck:
         if signatures != self._signatures:
             self._signatures = signatures
             try:
-                self._check()
+                self._check(entries)
             except KevError as error:
                 self._is_compared, self._breaches, self._note = False, {}, f"not checked: {error}"
         known = True if self._is_compared else None
@@ -54,25 +53,24 @@ class JournalCheck:
         )
         return Journal(marked, self._breaches.get(None, ()), self._note)
 
-    def _check(self) -> None:
+    def _check(self, entries: Sequence[JournalEntry]) -> None:
         written = read_written(self._workspace.summary.parent)
         facts = read_facts(self._workspace, self._clock)
         found = check_journal(written, facts)
-        sections = written.sections()
         self._is_compared = facts.scores is not None
         self._note = LEGEND if self._is_compared else f"{LEGEND}; scores are not compared"
-        self._breaches = _by_round(found, sections, written)
+        self._breaches = _by_round(found, entries, written)
 
 
 def _by_round(
-    found: Sequence[Finding], sections: Sequence[Section], written: Written
+    found: Sequence[Finding], entries: Sequence[JournalEntry], written: Written
 ) -> dict[int | None, tuple[str, ...]]:
     """The words of each breach under the number of its round; under None those of the files as a whole."""
     lines = {number: value["iteration"] for number, value in told_of(written.lines or b"")}
     words: dict[int | None, list[str]] = defaultdict(list)
     for each in found:
         if each.file == SUMMARY:
-            before = [section.iteration for section in sections if section.line <= (each.line or 0)]
+            before = [entry.number for entry in entries if entry.line is not None and entry.line <= (each.line or 0)]
             number = before[-1] if before else None
         else:
             number = lines.get(each.line or 0)

@@ -17,8 +17,6 @@ from kev.autorl.workspace import Workspace
 from kev.clock import Clock
 from kev.errors import KevError
 
-__all__ = ["Written", "check_journal", "in_words"]
-
 
 def check_journal(written: Written, facts: Facts) -> list[Finding]:
     """Every breach, in the order of the files and their lines."""

@@ -25,8 +25,6 @@ from kev.autorl.workspace import Workspace
 from kev.clock import Clock
 from kev.errors import NotFound, Refused
 
-__all__ = ["Appended", "Repaired", "append_round", "check_links", "read_written", "repair_journal"]
-
 LOCK = ".journal.lock"
 
 

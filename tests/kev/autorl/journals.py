@@ -9,7 +9,8 @@ from kev.autorl.journal.checking import check_journal
 from kev.autorl.journal.compose import Order
 from kev.autorl.journal.facts import read_facts
 from kev.autorl.journal.findings import Finding
-from kev.autorl.journal.writing import append_round, read_written
+from kev.autorl.journal.writing import append_round
+from kev.autorl.journal.written import read_written
 from kev.autorl.workspace import Workspace
 
 BASE = 1.5

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from journals import MadeUpRun, three_rounds
 
 from kev.autorl.__main__ import main
-from kev.autorl.journal.checking import Written, check_journal
+from kev.autorl.journal.checking import check_journal
 from kev.autorl.journal.facts import Facts, read_facts
 from kev.autorl.journal.findings import MESSAGES, Finding
-from kev.autorl.journal.writing import read_written
+from kev.autorl.journal.written import Written, read_written
 
 TITLE = "# 运行总结\n"
 BY_HAND = (

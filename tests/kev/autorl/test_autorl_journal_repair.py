@@ -10,11 +10,11 @@ from journals import MadeUpRun
 from test_autorl_journal_check import BAD_BYTES, BY_HAND, CHANGES, DIGITS, LINE, LOST
 
 from kev.autorl.__main__ import main
-from kev.autorl.journal.checking import Written, check_journal
+from kev.autorl.journal.checking import check_journal
 from kev.autorl.journal.correcting import correct_journal
 from kev.autorl.journal.facts import Facts, read_facts
 from kev.autorl.journal.section import read_journal
-from kev.autorl.journal.writing import read_written
+from kev.autorl.journal.written import Written, read_written
 from kev.errors import Refused
 
 PROSE = ("the first try", "since nothing is known", "the second try", "for scores.json has 31.25", "loss 2 -> 1")
