@@ -75,16 +75,11 @@ def read_code(code: Path) -> ReadSources:
     return ReadSources(code, sources, tuple(findings), Evaluator(sources, script_text(code)))
 
 
-def read_training(code: Path, file: str = "") -> Training:
-    """What the files under `code` train with, or the one of them that is called `file`. Never raises for their content.
+def training_in(read: ReadSources, file: str = "") -> Training:
+    """What the files train with, or the one of them that is called `file`. Never raises for their content.
 
     The others still say what the names in it stand for.
     """
-    return training_in(read_code(code), file)
-
-
-def training_in(read: ReadSources, file: str = "") -> Training:
-    """As `read_training`, of files that were read."""
     code, sources, told, evaluator = read.code, read.sources, read.findings, read.evaluator
     named = [source for source in sources if file in ("", source.path.relative_to(code).as_posix(), source.path.name)]
     made = [each for each in _trainers(sources, evaluator) if any(each.source is source for source in named)]

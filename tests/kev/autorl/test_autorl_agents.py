@@ -16,7 +16,7 @@ from kev.autorl.__main__ import main
 from kev.autorl.agent_folder import SHIPPED
 from kev.autorl.evaluators.problems import write_training_data
 from kev.autorl.journal.section import read_journal
-from kev.autorl.journal.training import read_training
+from kev.autorl.journal.training import read_code, training_in
 from kev.autorl.results import read_results
 
 REPOSITORY = Path(__file__).parents[3]
@@ -36,7 +36,7 @@ BASE = [sys.executable, str(REPOSITORY / "scripts" / "make_tiny_base.py"), "--pr
 def test_what_an_agent_trains_with_is_read_from_its_source(
     agent: str, file: str, kind: str, settings: dict[str, str]
 ) -> None:
-    found = read_training(SHIPPED / agent, file)
+    found = training_in(read_code(SHIPPED / agent), file)
     assert found.kind == kind and settings.items() <= found.settings.items()
 
 

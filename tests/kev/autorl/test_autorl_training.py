@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from kev.autorl.journal.training import read_training
+from kev.autorl.journal.training import read_code, training_in
 
 TRL = "from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer\n"
 RUN = "trainer = GRPOTrainer(model='m', args=config)\ntrainer.train()\n"
@@ -82,22 +82,22 @@ SCRIPTS = {
 def test_type_and_settings_are_right_or_unknown(tmp_path: Path, name: str) -> None:
     script, kind, settings = SCRIPTS[name]
     (tmp_path / "train.py").write_text(script)
-    found = read_training(tmp_path)
+    found = training_in(read_code(tmp_path))
     assert (found.kind, found.settings) == (kind, settings)
 
 
 def test_an_argument_that_a_script_passes_is_not_its_default(tmp_path: Path) -> None:
     script, _, settings = SCRIPTS["argparse"]
     (tmp_path / "train.py").write_text(script)
-    assert read_training(tmp_path).settings == settings
+    assert training_in(read_code(tmp_path)).settings == settings
     (tmp_path / "start.sh").write_text("python train.py --learning-rate 1\n")
-    assert read_training(tmp_path).settings == {"lr": "unknown"}
+    assert training_in(read_code(tmp_path)).settings == {"lr": "unknown"}
 
 
 def test_a_constant_of_another_file_is_followed(tmp_path: Path) -> None:
     (tmp_path / "settings.py").write_text("STEPS = 12\n")
     (tmp_path / "train.py").write_text(TRL + "from settings import STEPS\nconfig = GRPOConfig(max_steps=STEPS)\n" + RUN)
-    assert read_training(tmp_path).settings == {"max_steps": "12"}
+    assert training_in(read_code(tmp_path)).settings == {"max_steps": "12"}
 
 
 def test_the_source_is_never_run_and_links_are_not_followed(tmp_path: Path) -> None:
@@ -113,4 +113,4 @@ def test_the_source_is_never_run_and_links_are_not_followed(tmp_path: Path) -> N
     )
     (tmp_path / "other.py").write_text(SCRIPTS["direct"][0])
     (code / "linked.py").symlink_to(tmp_path / "other.py")
-    assert read_training(code).kind == "SFT" and not mark.exists()
+    assert training_in(read_code(code)).kind == "SFT" and not mark.exists()
