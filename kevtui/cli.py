@@ -180,6 +180,10 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--poll", action="store_true", help="look at the files' dates instead of asking to be told")
 
 
+def _add_others(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("others", nargs="*", metavar="ARG", help="more of them, each on a tab of the dashboard")
+
+
 def _add_screen_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", metavar="NAME", help="colours of the dashboard")
     parser.add_argument("--ascii", action="store_true", help="use no character outside ASCII")
@@ -193,7 +197,7 @@ def _add_screen_options(parser: argparse.ArgumentParser) -> None:
 
 def _session(parser: argparse.ArgumentParser) -> None:
     _add_target(parser)
-    parser.add_argument("others", nargs="*", metavar="ARG", help="more of them, each on a tab of the dashboard")
+    _add_others(parser)
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--once", action="store_true", help="print everything as tables, once")
     ways.add_argument("--plain", action="store_true", help="print a line per change until ctrl-C")
@@ -264,6 +268,7 @@ def _completion(parser: argparse.ArgumentParser) -> None:
 
 def _web(parser: argparse.ArgumentParser) -> None:
     _add_target(parser)
+    _add_others(parser)
     parser.add_argument("--port", type=int, default=8000, metavar="N", help="on 127.0.0.1 (default: 8000)")
     parser.add_argument("--actions", action="store_true", help="with the keys that change something; read-only without")
     parser.add_argument("--theme", metavar="NAME", help="colours of the dashboard")

@@ -46,7 +46,7 @@ LOOK_S = 0.1
 
 WEB_DRIVER = "TEXTUAL_DRIVER"
 """Set by whoever takes the screen through pipes instead of a terminal, as `kevtui web` does: there is no terminal to
-guard then, and the screen ends with its pipe."""
+guard then, and the screen ends with its pipe (kevtui.web_driver)."""
 
 RESTORE = (
     b"\x1b[?2026l"  # no frame left open
@@ -74,6 +74,10 @@ def run(app: App[Any], *, mouse: bool = True) -> int:
     if os.environ.get(WEB_DRIVER) is None:
         _take_terminal()
         guard(app)
+    else:
+        from kevtui import web_driver
+
+        web_driver.guard(app)
     app.run(mouse=mouse)
     return app.return_code or 0
 

@@ -56,20 +56,40 @@ def session(arguments: argparse.Namespace) -> int:
 
 
 def _several(names: list[str], arguments: argparse.Namespace, output: Output) -> int:
-    """A dashboard with a tab for each; a name that is given twice is one."""
-    from kevtui.bench.target import bench_at
-    from kevtui.observe.target import resolve
-
+    """A dashboard with a tab for each."""
     if arguments.once or arguments.plain or arguments.json:
         raise UsageError("--once, --plain and --json show one session; name one")
     if why := no_screen(output):
         raise UsageError(f"{why}, and several sessions have tabs on a dashboard only; name one")
     _refuse_headless_options(arguments)
-    for name in names:
-        if bench_at(name, root=arguments.root, cwd=Path.cwd()) is not None:
-            raise UsageError(f"{name}: a run of the bench has a dashboard of its own; name it alone")
-    targets = list(dict.fromkeys(resolve(name, root=arguments.root, cwd=Path.cwd()) for name in names))
+    targets = targets_of(names, root=arguments.root)
     return dashboard(targets[0], arguments, targets[1:])
+
+
+def targets_of(names: "Sequence[str]", *, root: Path | None) -> list["Target"]:
+    """What several names mean, each for a tab; what is named twice is there once. Raises NotFound and UsageError."""
+    from kevtui.bench.target import bench_at
+    from kevtui.observe.target import resolve
+
+    for name in names:
+        if bench_at(name, root=root, cwd=Path.cwd()) is not None:
+            raise UsageError(f"{name}: a run of the bench has a dashboard of its own; name it alone")
+    return list(dict.fromkeys(resolve(name, root=root, cwd=Path.cwd()) for name in names))
+
+
+def titles_of(names: "Sequence[str]", *, root: Path | None) -> list[str]:
+    """The titles of what a dashboard over `names` shows. Raises NotFound and UsageError where it could show nothing."""
+    from kevtui.bench.target import bench_at
+    from kevtui.record.target import bundle_at
+
+    if len(names) == 1:
+        bench = bench_at(names[0], root=root, cwd=Path.cwd())
+        if bench is not None:
+            return [bench.title]
+        recorded = bundle_at(names[0], root=root, cwd=Path.cwd())
+        if recorded is not None:
+            return [recorded.name]
+    return [target.title for target in targets_of(names, root=root)]
 
 
 def _refuse_headless_options(arguments: argparse.Namespace) -> None:
