@@ -26,6 +26,7 @@ from kev.compute.errors import RemoteError, SpendLimitReached
 from kev.compute.protocol import CallRef, Compute
 from kev.errors import DamagedFile, KevError, LockHeld, NotFound, Refused
 from kev.ledger.book import Ledger, NotRecorded, holding
+from kev.ledger.places import parts_of
 from kev.ledger.units import Unit, Units
 from kev.ledger.views import with_work, write_views
 from kev.meter import FRESH_S, Meter, read_meter
@@ -48,8 +49,9 @@ class AlreadyStarted(Refused):
 
 def check_alone(units: Units, unit: Unit) -> None:
     """Raises Refused while another unit that writes to the same place may be running."""
+    places = {remote for remote, _ in parts_of(unit.order)}
     busy = next((other for other in units.open() if other is not unit and other.live is not None
-                 and other.order.remote and other.order.remote == unit.order.remote), None)  # fmt: skip
+                 and not places.isdisjoint(remote for remote, _ in parts_of(other.order))), None)  # fmt: skip
     if busy is not None:
         raise Refused(f"{unit.id}: {busy.id} works in the same place and may be running; wait for its end")
 

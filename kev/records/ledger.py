@@ -48,7 +48,7 @@ class Order(StrictRecord):
     attempt_usd: Charge
     """The most that one attempt can cost."""
     remote: str
-    """Directory on the runs volume that it writes."""
+    """Directory on the runs volume that it writes; of a blend the study's, in which each share has its own."""
     local: str
     """Where that comes to, relative to the root."""
     lease: str | None = None

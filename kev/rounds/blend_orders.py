@@ -1,4 +1,4 @@
-"""Mixing checkpoints as an order for the gate: what cannot be meant, what it may cost, and where its parts go."""
+"""Mixing checkpoints as an order for the gate: what cannot be meant, what it may cost, and where it comes to be."""
 
 import re
 from collections.abc import Sequence
@@ -135,15 +135,6 @@ def registered_orders(spec: RoundSpec, provenance: Provenance) -> list[Wanted]:
 def checkpoint_at(request: BlendRequest, alpha: str) -> str:
     """Where the checkpoint of a share comes to be, as a spec names it."""
     return f"{VOLUME}{blend_directory(request.study, request.prefix, alpha)}/checkpoint"
-
-
-def parts_of(order: Order) -> list[tuple[str, str]]:
-    """(directory on the runs volume, directory under the root) of everything that a unit writes."""
-    if order.kind != "blend":
-        return [(order.remote, order.local)]
-    payload = order.payload
-    names = [blend_directory(payload["study"], payload["prefix"], alpha) for alpha in payload["alphas"]]
-    return [(name, f"runs/{name}") for name in names]
 
 
 def is_same_blend(one: Order, other: Order) -> bool:

@@ -10,9 +10,9 @@ from kev.commitments import is_on_record
 from kev.compute.protocol import Entry, EntryKind, PullReport
 from kev.compute.pull import is_weight
 from kev.errors import KevError, NotFound
+from kev.ledger.places import parts_of
 from kev.ledger.units import Unit
 from kev.records.ledger import Order
-from kev.rounds.blend_orders import parts_of
 from kev.rounds.engine import RUNS_VOLUME, Engine, add_session_arguments, run_engine
 from kev.rounds.patience import patiently
 from kev.rounds.specs import LoadedSpec
@@ -23,12 +23,14 @@ async def pull_unit(engine: Engine, unit: Unit, *, weights: bool = False) -> Pul
 
     Raises LockHeld if the name is being pulled, NotFound if it wrote nothing, or a RemoteError.
     """
+    parts = parts_of(unit.order)
+    if not parts:
+        raise NotFound(f"{unit.id}: writes nothing that a pull could bring home")
     done, missing = PullReport(), []
     # The scores of a trial go to its study, of which there is one pull at a time.
     is_trial = unit.order.kind in ("trial", "rescore")
     name = str(unit.order.payload.get("study") or unit.order.name) if is_trial else unit.order.name
     with files.locked(engine.runs / f".pull-{name.replace('/', '-')}.lock"):
-        parts = parts_of(unit.order)
         for remote, local in parts:
             try:
                 done += await engine.compute.pull(RUNS_VOLUME, f"/{remote}", engine.root / local, weights=weights)
@@ -61,7 +63,8 @@ async def list_parts(engine: Engine, order: Order) -> list[Entry]:
 
 def names_at_home(root: Path, order: Order) -> frozenset[str]:
     """The files that are here in every directory that a unit writes."""
-    return frozenset.intersection(*(frozenset(files.list_names(root / local)) for _, local in parts_of(order)))
+    found = [frozenset(files.list_names(root / local)) for _, local in parts_of(order)]
+    return frozenset.intersection(*found) if found else frozenset()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from kev import files
 from kev.errors import Refused
+from kev.ledger.places import parts_of
 from kev.ledger.units import Unit, Units
 from kev.records.ledger import Order
-from kev.rounds.blend_orders import RECORD, VOLUME, is_same_blend, parts_of, registered_orders
+from kev.rounds.blend_orders import RECORD, VOLUME, is_same_blend, registered_orders
 from kev.rounds.engine import RUNS_VOLUME, Engine
 from kev.rounds.read_orders import next_try, retry_id
 from kev.rounds.specs import LoadedSpec

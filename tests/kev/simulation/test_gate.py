@@ -16,6 +16,8 @@ from kev.errors import DamagedFile, KevError, LockHeld, Refused
 from kev.files import locked
 from kev.gate import AlreadyStarted
 from kev.records.ledger import Order
+from kev.rounds.blend_orders import BlendRequest, blend_order
+from kev.rounds.trial_orders import Provenance, Wanted
 from kev.session import lock_path, read_session, update_state
 
 REPOSITORY = Path(__file__).parents[3]
@@ -152,6 +154,20 @@ async def test_nothing_is_started_where_another_unit_may_be_at_work(lab: Lab) ->
     with pytest.raises(Refused, match="rescore/r41-4b/00-trial-0/0 works in the same place and may be running"):
         await lab.gate.start(ONE)
     assert len(lab.compute.calls) == 1
+
+
+async def test_two_blends_of_one_study_are_made_side_by_side_and_one_checkpoint_by_one_of_them(lab: Lab) -> None:
+    def blend(prefix: str, alphas: str, retry: str = "") -> Wanted:
+        request = BlendRequest("/runs/n/00-trial-0/checkpoint", prefix, alphas, "a/b", "f" * 40, "mix", 600)
+        unit_id, order = blend_order(request, request.shares(), Provenance())
+        return unit_id + retry, order
+
+    wanted = [blend("2b", "0.85,0.5"), blend("9b", "0.85,0.5"), blend("2b", "0.50", retry="/retry1")]
+    await lab.gate.reserve("blends", wanted)
+    await lab.gate.start("blend/mix/2b")
+    await lab.gate.start("blend/mix/9b")
+    with pytest.raises(Refused, match="blend/mix/2b works in the same place and may be running"):
+        await lab.gate.start("blend/mix/2b/retry1")
 
 
 async def test_two_operators_at_once_cannot_both_have_the_last_dollars(lab: Lab) -> None:
