@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kev import budget, files
+from kev import files
 from kev.compute.protocol import CallRef, Phase
 from kev.entrypoints.admission import open_inside
 from kev.entrypoints.adoption import adopt_record
@@ -17,14 +17,13 @@ from kev.entrypoints.units import look_at_study
 from kev.errors import DamagedFile, NotFound, Refused
 from kev.evaluators import describe, differing
 from kev.gate import Gate
-from kev.ledger.units import Unit, trial_id
+from kev.ledger.units import Unit, rescore_id, trial_id
 from kev.records.base import read_record
-from kev.records.ledger import Order
 from kev.records.spawn import SpawnRecord
 from kev.rounds.deployed import check_deployed
-from kev.rounds.trial_orders import Provenance, round_up
+from kev.rounds.trial_orders import Provenance, rescore_order
 from kev.suite import Suite
-from kev.worker.orders import RESCORE_FUNCTION, trial_directory
+from kev.worker.orders import trial_directory
 from kev.worker.sources import source_hashes
 
 TRIAL = re.compile(r"(?P<index>[0-9]+)-(?P<label>.+)")
@@ -180,36 +179,22 @@ class _Resumption:
             raise Refused(f"{remains.trial.directory}: a LoRA trial that did not finish training is not continued")
 
     async def _rescore(self, trial: Trial, unit: Unit) -> None:
-        prefix = f"rescore/{trial.directory}/"
-        earlier = [each for each in self.gate.ledger.read().by_id.values() if each.id.startswith(prefix)]
+        earlier = [each for each in self.gate.ledger.read().by_id.values()
+                   if each.order.kind == "rescore" and each.order.remote == trial.directory]  # fmt: skip
         for each in (unit, *earlier):
             if each.live is not None and each.live.call is not None:
                 state = await self.place.compute.poll(CallRef(each.live.call))
                 if state.phase is Phase.ACTIVE:
                     raise Refused(f"{trial.directory}: call {each.live.call} is still running")
         await look_at_study(self.place, self.gate, self.request.study)
-        unit_id = f"{prefix}{len(earlier)}"
-        await self.gate.reserve(unit_id, [(unit_id, self._rescore_order(trial))])
+        unit_id = rescore_id(trial.directory, len(earlier))
+        order = rescore_order(
+            trial.directory, suite=self.request.suite, transfer=self.request.transfer or None, gpu=self.request.gpu,
+            timeout=self.request.timeout, provenance=self.provenance,
+        )  # fmt: skip
+        await self.gate.reserve(unit_id, [(unit_id, order)])
         ref = await self.gate.start(unit_id)
         self.place.say(f"{trial.directory}: scoring again, {ref.id}")
-
-    def _rescore_order(self, trial: Trial) -> Order:
-        gpu, timeout = self.request.gpu, self.request.timeout
-        values = {
-            "kind": "rescore",
-            "name": f"{trial.directory}/rescore",
-            "function": RESCORE_FUNCTION,
-            "payload": {"sources": self.provenance.sources, "git_commit": self.provenance.commit,
-                        "study": self.request.study, "directory": trial.directory.partition("/")[2],
-                        "suite": self.request.suite, "transfer": self.request.transfer or None},
-            "gpu": gpu,
-            "timeout": timeout,
-            "attempt_usd": round_up(budget.compute_bound(gpu, timeout, 1)),
-            "remote": trial.directory,
-            "local": f"runs/{trial.directory}",
-            "session": self.provenance.session,
-        }  # fmt: skip
-        return Order.model_validate(values)
 
     async def _read_provenance(self, trial: Trial) -> dict[str, Any]:
         path = f"{trial.directory}/provenance.json"

@@ -197,6 +197,11 @@ def read_id(directory: str) -> str:
     return f"read/{directory}"
 
 
+def rescore_id(directory: str, number: int) -> str:
+    """Of the scoring, counted from 0, of the trial in `<study>/<NN>-<label>`."""
+    return f"rescore/{directory}/{number}"
+
+
 def agent_id(name: str) -> str:
     """Of an agent's run."""
     return f"agent/{name}"

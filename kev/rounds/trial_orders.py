@@ -8,7 +8,7 @@ from typing import Any
 
 from kev import budget
 from kev.document import read_value
-from kev.ledger.units import trial_id
+from kev.ledger.units import rescore_id, trial_id
 from kev.records.ledger import Order
 from kev.records.plan import is_full_weight
 from kev.records.spec import DEFAULT_GPU, RoundSpec, Study
@@ -88,32 +88,34 @@ def trial_order(
     )
 
 
-def rescore_id(trial: Order, number: int = 0) -> str:
-    """The unit that scores a trial again."""
-    return f"rescore/{trial.remote}/{number}"
-
-
-def rescore_order(trial: Order, provenance: Provenance) -> Wanted:
-    """Scoring a trial whose training is whole, on one card, for as long as its function has."""
-    gpu = (trial.gpu or DEFAULT_GPU).partition(":")[0]
-    payload = trial.payload
-    return rescore_id(trial), Order(
+def rescore_order(
+    directory: str, *, suite: str | None, transfer: str | None, gpu: str, timeout: int, provenance: Provenance
+) -> Order:  # fmt: skip
+    """Scoring the trial in `<study>/<NN>-<label>`, whose training is whole, whoever wants it."""
+    study, _, name = directory.partition("/")
+    return Order(
         kind="rescore",
-        name=f"{trial.remote}/rescore",
+        name=f"{directory}/rescore",
         function=RESCORE_FUNCTION,
-        payload={"sources": provenance.sources, "git_commit": provenance.commit, "study": payload["study"],
-                 "directory": trial.remote.partition("/")[2], "suite": payload.get("suite"),
-                 "transfer": payload.get("transfer")},
+        payload={"sources": provenance.sources, "git_commit": provenance.commit, "study": study, "directory": name,
+                 "suite": suite, "transfer": transfer},
         gpu=gpu,
-        timeout=RESCORE_TIMEOUT_S,
-        memory_mb=RESCORE_MEMORY_MB,
-        attempt_usd=round_up(budget.compute_bound(gpu, RESCORE_TIMEOUT_S, 1)),
-        remote=trial.remote,
-        local=trial.local,
-        app=trial.app,
+        timeout=timeout,
+        attempt_usd=round_up(budget.compute_bound(gpu, timeout, 1)),
+        remote=directory,
+        local=f"runs/{directory}",
         session=provenance.session,
-        round=trial.round,
     )  # fmt: skip
+
+
+def rescore_of(trial: Order, provenance: Provenance) -> Wanted:
+    """Scoring a trial of a round again, on one card, for as long as its function has."""
+    order = rescore_order(
+        trial.remote, suite=trial.payload.get("suite"), transfer=trial.payload.get("transfer"),
+        gpu=(trial.gpu or DEFAULT_GPU).partition(":")[0], timeout=RESCORE_TIMEOUT_S, provenance=provenance,
+    )  # fmt: skip
+    more = {"memory_mb": RESCORE_MEMORY_MB, "app": trial.app, "round": trial.round}
+    return rescore_id(trial.remote, 0), order.model_copy(update=more)
 
 
 def round_up(amount: Decimal) -> Decimal:

@@ -7,11 +7,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from kev import files
-from kev.ledger.units import Unit
+from kev.ledger.units import Unit, rescore_id
 from kev.rounds.engine import RUNS_VOLUME, Engine
 from kev.rounds.resume import CONTINUABLE
 from kev.rounds.specs import LoadedSpec
-from kev.rounds.trial_orders import rescore_id, rescore_order
+from kev.rounds.trial_orders import rescore_of
 
 if TYPE_CHECKING:
     from kev.rounds.watching.passes import Watch
@@ -37,7 +37,7 @@ class Rescores:
         if not watch.continues:
             return  # what was cut off is left to a person
         for trial in self._open(watch):
-            unit_id, order = rescore_order(trial.order, self._engine.provenance)
+            unit_id, order = rescore_of(trial.order, self._engine.provenance)
             with watch.hindrances(unit_id):
                 if not await self._is_trained(trial):
                     continue
@@ -47,13 +47,13 @@ class Rescores:
     def hold(self, watch: "Watch", reason: str) -> None:
         """The engine itself has paused the session: what would be scored is refused for as long as it lasts."""
         for trial in self._open(watch):
-            watch.is_blocked(rescore_id(trial.order), reason)
+            watch.is_blocked(_unit_id(trial), reason)
 
     def is_over(self, trial: Unit, watch: "Watch") -> bool:
         """Whether a trial without a result will get none."""
         if not (watch.continues and self._may_be_scored(trial)) or self._trained.get(trial.id) is False:
             return True
-        unit_id = rescore_id(trial.order)
+        unit_id = _unit_id(trial)
         unit = self._engine.ledger.read().by_id.get(unit_id)
         if unit is not None and (unit.counted or unit.settled):
             return unit.settled
@@ -65,7 +65,7 @@ class Rescores:
         found = []
         for trial in watch.units():
             if self._may_be_scored(trial):
-                unit = by_id.get(rescore_id(trial.order))
+                unit = by_id.get(_unit_id(trial))
                 found += [trial] if unit is None or not (unit.counted or unit.settled) else []
         return found
 
@@ -82,3 +82,7 @@ class Rescores:
             entries = await self._engine.compute.listdir(RUNS_VOLUME, f"/{trial.order.remote}/checkpoint")
             self._trained[trial.id] = any(PurePosixPath(entry.path).name == TRAINED for entry in entries)
         return self._trained[trial.id]
+
+
+def _unit_id(trial: Unit) -> str:
+    return rescore_id(trial.order.remote, 0)
