@@ -10,6 +10,7 @@ A unit's id derives from what is wanted, so that wanting the same thing twice is
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import PurePosixPath
 
 from kev.records.ledger import LedgerEvent, Order
 
@@ -109,6 +110,8 @@ class Units:
 
     by_id: dict[str, Unit] = field(default_factory=dict)
     by_nonce: dict[str, tuple[Unit, Attempt]] = field(default_factory=dict)
+    trials: dict[str, Unit] = field(default_factory=dict)
+    """Of trials only, by the directory under the root that each comes to."""
 
     def add(self, event: LedgerEvent) -> str | None:
         """Take in one event. Returns why it cannot be believed, or None."""
@@ -149,6 +152,10 @@ class Units:
         """The units of a study, or the read of a directory."""
         return [unit for unit in self.by_id.values() if unit.order.name == name]
 
+    def trial_at(self, path: str) -> Unit | None:
+        """The trial that makes what lies at `path`: `runs/<study>/<NN>-<label>`, or `/runs/...` as on the volume."""
+        return self.trials.get("/".join(PurePosixPath(path.lstrip("/")).parts[:3]))
+
     def reader_of(self, once: str) -> Unit | None:
         """The unit that has read, is reading or is about to read what may be read a single time."""
         return next((unit for unit in self.by_id.values()
@@ -164,6 +171,8 @@ class Units:
             else:  # nothing of it was ever started, so it may be wanted anew, with other settings
                 unit.order, unit.wanted_at = order, float(event.at)
                 unit.settled_at, unit.outcome, unit.text, unit.cancelled_by = None, None, None, None
+            if order.kind == "trial":
+                self.trials[order.local] = self.by_id[name]
         return None
 
     def _intend(self, unit: Unit, event: LedgerEvent) -> str | None:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from kev import files
 from kev.errors import Refused
-from kev.ledger.units import Unit
 from kev.rounds.engine import RUNS_VOLUME, Engine
 from kev.rounds.once import checkpoint_of
 from kev.rounds.read_orders import VOLUME, arm_reads, has_landed, next_try, retry_id
@@ -27,9 +26,6 @@ class Arms:
         self._reads = {arm: arm_reads(loaded.spec, loaded.root, arm, engine.provenance) for arm in loaded.spec.arms}
         self._there: set[str] = set()
         """Checkpoints that were seen on the volume."""
-        self._trials: dict[str, Unit] = {}
-        self._seen: dict[str, Unit] = {}
-        self._count = 0
 
     async def launch(self, watch: "Watch") -> None:
         """Start what is missing of every arm that is ready."""
@@ -68,7 +64,7 @@ class Arms:
             return True
         trial, run = self._loaded.spec.arms[arm].trial, self._run_of(arm)
         if trial is not None and not self._has_result(trial):
-            unit = self._trial_unit(trial)
+            unit = self._engine.ledger.read().trial_at(trial)
             return unit is not None and unit.settled and watch.rescores.is_over(unit, watch)
         if watch.blends.makes(run) and not watch.blends.is_made(run) and watch.blends.is_over(watch):
             return True
@@ -94,7 +90,7 @@ class Arms:
         if names and (SNAPSHOTS not in PurePosixPath(run).parts or COMPLETE in names):
             self._there.add(run)
             return True
-        trial = self._trial_unit("/".join(PurePosixPath(run).parts[1:4]))
+        trial = self._engine.ledger.read().trial_at(run)
         if trial is not None and not trial.settled:
             watch.show_wait(arm, f"waits for {run}")
             return False
@@ -106,10 +102,3 @@ class Arms:
 
     def _has_result(self, trial: str) -> bool:
         return "result.json" in files.list_names(self._loaded.root / trial)
-
-    def _trial_unit(self, trial: str) -> Unit | None:
-        units = self._engine.ledger.read().by_id
-        if units is not self._seen or len(units) != self._count:  # a ledger that was put back is read anew
-            self._seen, self._count = units, len(units)
-            self._trials = {unit.order.local: unit for unit in units.values() if unit.order.kind == "trial"}
-        return self._trials.get(PurePosixPath(trial).as_posix())

@@ -97,7 +97,7 @@ class Blends:
                 watch.show_wait(unit_id, text)
             return False
         for path in _inputs(order):
-            trial = self._trial_of(path)
+            trial = self._engine.ledger.read().trial_at(path)
             if trial is None:
                 if not await self._engine.compute.listdir(RUNS_VOLUME, "/" + path.removeprefix(VOLUME)):
                     raise Refused(f"{path} is not on the volume yet")
@@ -108,18 +108,13 @@ class Blends:
 
     def _lost_input(self, order: Order, watch: "Watch") -> Unit | None:
         """The trial that it is made of and that will not be, if any."""
-        trials = [trial for path in _inputs(order) if (trial := self._trial_of(path)) is not None]
+        units = self._engine.ledger.read()
+        trials = [trial for path in _inputs(order) if (trial := units.trial_at(path)) is not None]
         lost = (trial for trial in trials if trial.settled and not self._has_landed(trial))
         return next((trial for trial in lost if watch.rescores.is_over(trial, watch)), None)
 
     def _has_landed(self, trial: Unit) -> bool:
         return trial.outcome == "done" or "result.json" in files.list_names(self._engine.root / trial.order.local)
-
-    def _trial_of(self, path: str) -> Unit | None:
-        """The trial of this round that makes a checkpoint of the volume."""
-        local = "/".join(PurePosixPath(path).parts[1:4])
-        return next((unit for unit in self._engine.ledger.read().by_id.values()
-                     if unit.order.kind == "trial" and unit.order.local == local), None)  # fmt: skip
 
     @staticmethod
     def _units(units: Units, unit_id: str) -> list[Unit]:
