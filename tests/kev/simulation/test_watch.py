@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from fake_compute import EPOCH, Plan
-from memory_disk import Killed
 from round_lab import RoundLab
 from watched_night import FULL, Night, times_out
 
@@ -119,24 +118,7 @@ async def test_later_sweeps_look_at_everything_that_the_app_can_do(round_lab: Ro
 async def test_a_watcher_that_is_killed_at_any_await_is_continued_by_the_next(round_lab: RoundLab) -> None:
     night = Night(round_lab, times_out(90_000, ends_lease=True))
     await night.launch()
-    kills, asked = 0, 0
-
-    async def die(name: str) -> str:
-        nonlocal asked, kills
-        asked += 1
-        if asked % 7 == 0 and kills < 60:
-            kills += 1
-            raise Killed
-        return "ok"
-
-    round_lab.compute.point = die
-    complete = False
-    while not complete:
-        try:
-            complete = await night.watch()
-        except Killed:
-            round_lab.clock.time += 30
-    assert kills == 60
+    await night.watch_though_killed(every=7, times=60)
     assert len(night.spawned(FULL)) <= 3
     assert len(set(night.spawned("read/"))) == len(night.spawned("read/"))
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from checkouts import changed, good_spec
 from fake_compute import Plan
-from memory_disk import Killed
 from round_lab import RoundLab
 from watched_night import BLEND, DELTA, Night, no_trial_fails
 
@@ -167,22 +166,7 @@ async def test_a_reply_that_was_lost_is_adopted_by_the_answer_that_names_the_ble
 async def test_a_watcher_that_is_killed_at_any_await_makes_it_once(round_lab: RoundLab) -> None:
     night = night_of(round_lab)
     await night.launch()
-    asked = 0
-
-    async def die(_: str) -> str:
-        nonlocal asked
-        asked += 1
-        if asked % 5 == 0 and asked < 400:
-            raise Killed
-        return "ok"
-
-    round_lab.compute.point = die
-    complete = False
-    while not complete:
-        try:
-            complete = await night.watch()
-        except Killed:
-            round_lab.clock.time += 30
+    await night.watch_though_killed(every=5, times=79)
     assert len(night.spawned("blend/")) == 1 and len(set(night.spawned("read/"))) == 9
 
 

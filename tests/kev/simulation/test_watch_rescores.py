@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from fake_compute import Plan
-from memory_disk import Killed
 from round_lab import RoundLab
 from watched_night import DELTA, FULL, Night, no_trial_fails
 
@@ -80,20 +79,5 @@ async def test_a_full_weight_trial_is_scored_once_all_its_attempts_are_used(roun
 async def test_a_watcher_that_is_killed_at_any_await_has_it_scored_once(round_lab: RoundLab) -> None:
     night = Night(round_lab, cut_off("r201-delta", trained=True))
     await night.launch()
-    asked = 0
-
-    async def die(_: str) -> str:
-        nonlocal asked
-        asked += 1
-        if asked % 5 == 0 and asked < 400:
-            raise Killed
-        return "ok"
-
-    round_lab.compute.point = die
-    complete = False
-    while not complete:
-        try:
-            complete = await night.watch()
-        except Killed:
-            round_lab.clock.time += 30
+    await night.watch_though_killed(every=5, times=79)
     assert night.spawned("rescore/") == [f"{SCORES}#1"] and len(night.spawned("read/runs/r201-2b-delta")) == 3

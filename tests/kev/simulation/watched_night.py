@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from fake_compute import Plan
+from memory_disk import Killed
 from round_lab import RoundLab
 
 from kev.rounds.launch import launch, launch_orders
@@ -46,6 +47,27 @@ class Night:
 
     async def watch(self, **options: Any) -> bool:
         return await watch(self.lab.engine(), self.lab.loaded, self.finish, stagger_s=1, **options)
+
+    async def watch_though_killed(self, every: int, times: int) -> None:
+        """Watch to the end, with a watcher that is killed at each `every`-th await, so many times, and begun again."""
+        kills = asked = 0
+
+        async def die(_: str) -> str:
+            nonlocal asked, kills
+            asked += 1
+            if asked % every == 0 and kills < times:
+                kills += 1
+                raise Killed
+            return "ok"
+
+        self.lab.compute.point = die
+        complete = False
+        while not complete:
+            try:
+                complete = await self.watch()
+            except Killed:
+                self.lab.clock.time += 30
+        assert kills == times, "the round ended before the last kill"
 
     def unit(self, name: str) -> Any:
         return self.lab.engine().ledger.read().by_id[name]
