@@ -16,8 +16,6 @@ from kev.worker.orders import BLEND_FUNCTION, blend_directory
 VOLUME = "/runs/"
 PINNED = re.compile(r"[\w.-]+/[\w.-]+@[\w.-]+")
 REVISION = re.compile(r"[0-9a-f]{40}")
-RECORD = "interpolation.json"
-"""Beside each mixed checkpoint, and written last: where it is, the checkpoint is whole."""
 
 WHAT = ("sft", "toward", "base", "revision", "blend_head", "prefix", "study")
 """What of a payload says which checkpoints are wanted."""

@@ -11,10 +11,8 @@ from kev.errors import Refused
 from kev.worker.container import Container
 from kev.worker.manifest import write_with_manifest
 from kev.worker.models import fetch_base
-from kev.worker.orders import BlendOrder, blend_directory
+from kev.worker.orders import BLEND_RECORD, BlendOrder, blend_directory
 from kev.worker.sources import check_sources
-
-RECORD = "interpolation.json"
 
 
 def run_interpolation(order: BlendOrder, container: Container, show: Callable[[str], None]) -> dict[str, Any]:
@@ -27,7 +25,7 @@ def run_interpolation(order: BlendOrder, container: Container, show: Callable[[s
     container.runs.reload()
     targets = {alpha: container.runs.path / blend_directory(order.study, order.prefix, alpha) for alpha in order.alphas}
     for alpha, target in targets.items():
-        if (target / RECORD).exists():
+        if (target / BLEND_RECORD).exists():
             raise Refused(
                 f"/runs/{blend_directory(order.study, order.prefix, alpha)}: is there already; it is never replaced"
             )
@@ -75,4 +73,4 @@ def _make(order: BlendOrder, alpha: str, sft: Path, sft_sha256: str, other: Path
     assert (checkpoint / HEAD).exists(), "interpolate writes it last"
     record = {**note, "git_commit": order.git_commit, "tensors": tensors,
               "weights_sha256": full_weights(checkpoint).sha256}  # fmt: skip
-    write_with_manifest(target, RECORD, files.dump_json(record))
+    write_with_manifest(target, BLEND_RECORD, files.dump_json(record))

@@ -172,6 +172,10 @@ class AgentOrder(Order):
     submissions: Annotated[int, Field(gt=0)] = 20
 
 
+BLEND_RECORD = "interpolation.json"
+"""Beside each mixed checkpoint, and written last: where it is, the checkpoint is whole."""
+
+
 def blend_directory(study: str, prefix: str, alpha: str) -> str:
     """Of a mixed checkpoint, on the runs volume: `r20-wise/27b-a-w85` for an alpha of 0.85."""
     return f"{study}/{prefix}-w{int(Decimal(alpha) * 100)}"

@@ -10,12 +10,13 @@ from kev.rounds.once import checkpoint_of
 from kev.rounds.read_orders import VOLUME, arm_reads, has_landed, next_try, retry_id
 from kev.rounds.specs import LoadedSpec
 from kev.rounds.trial_orders import Wanted
+from kev.train.points import SNAPSHOT
 
 if TYPE_CHECKING:
     from kev.rounds.watching.passes import Watch
 
-SNAPSHOTS, COMPLETE = "snapshots", "snapshot.json"
-"""A snapshot is whole once it has this file, which is written last."""
+SNAPSHOTS = "snapshots"
+"""In a trial's directory; each is whole once its record is there, which is written last."""
 
 
 class Arms:
@@ -87,7 +88,7 @@ class Arms:
             return True  # of another repository, or seen before
         entries = await self._engine.compute.listdir(RUNS_VOLUME, "/" + run.removeprefix(VOLUME))
         names = {PurePosixPath(entry.path).name for entry in entries}
-        if names and (SNAPSHOTS not in PurePosixPath(run).parts or COMPLETE in names):
+        if names and (SNAPSHOTS not in PurePosixPath(run).parts or SNAPSHOT in names):
             self._there.add(run)
             return True
         trial = self._engine.ledger.read().trial_at(run)

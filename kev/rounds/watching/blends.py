@@ -11,10 +11,11 @@ from kev.errors import Refused
 from kev.ledger.places import parts_of
 from kev.ledger.units import Unit, Units
 from kev.records.ledger import Order
-from kev.rounds.blend_orders import RECORD, VOLUME, is_same_blend, registered_orders
+from kev.rounds.blend_orders import VOLUME, is_same_blend, registered_orders
 from kev.rounds.engine import RUNS_VOLUME, Engine
 from kev.rounds.read_orders import next_try, retry_id
 from kev.rounds.specs import LoadedSpec
+from kev.worker.orders import BLEND_RECORD
 
 if TYPE_CHECKING:
     from kev.rounds.watching.passes import Watch
@@ -81,7 +82,7 @@ class Blends:
         for alpha, (remote, _) in zip(order.payload["alphas"], parts_of(order), strict=True):
             if remote not in self._made:
                 entries = await self._engine.compute.listdir(RUNS_VOLUME, f"/{remote}")
-                if any(PurePosixPath(entry.path).name == RECORD for entry in entries):
+                if any(PurePosixPath(entry.path).name == BLEND_RECORD for entry in entries):
                     self._made.add(remote)
             missing += [alpha] if remote not in self._made else []
         return missing

@@ -11,6 +11,7 @@ from kev.compute.lease_watch import Evidence, LeaseView
 from kev.compute.protocol import CallState, Phase
 from kev.ledger.units import Attempt, Unit
 from kev.rounds.resume import CONTINUABLE
+from kev.worker.orders import BLEND_RECORD
 
 QUEUE_S = 6 * 3600.0
 """A container may wait this long for a machine, beyond its own timeout, before it is thought never to have come."""
@@ -135,7 +136,7 @@ def _finished(unit: Unit, home: frozenset[str]) -> Settle | None:
         if "result.json" in home:
             return Settle("done")
         return Settle("failed", "failed.json is on the volume") if "failed.json" in home else None
-    return Settle("done") if home & {"rows.json", "summary.json", "interpolation.json"} else None
+    return Settle("done") if home & {"rows.json", "summary.json", BLEND_RECORD} else None
 
 
 def _go_on(unit: Unit, current: Attempt, lease: LeaseView | None) -> Action:

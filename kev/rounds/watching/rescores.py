@@ -12,12 +12,10 @@ from kev.rounds.engine import RUNS_VOLUME, Engine
 from kev.rounds.resume import CONTINUABLE
 from kev.rounds.specs import LoadedSpec
 from kev.rounds.trial_orders import rescore_of
+from kev.worker.training import TRAINING_METRICS
 
 if TYPE_CHECKING:
     from kev.rounds.watching.passes import Watch
-
-TRAINED = "training_metrics.json"
-"""In a checkpoint whose training has ended; written last."""
 
 
 class Rescores:
@@ -80,7 +78,7 @@ class Rescores:
         """Raises a RemoteError."""
         if trial.id not in self._trained:
             entries = await self._engine.compute.listdir(RUNS_VOLUME, f"/{trial.order.remote}/checkpoint")
-            self._trained[trial.id] = any(PurePosixPath(entry.path).name == TRAINED for entry in entries)
+            self._trained[trial.id] = any(PurePosixPath(entry.path).name == TRAINING_METRICS for entry in entries)
         return self._trained[trial.id]
 
 
