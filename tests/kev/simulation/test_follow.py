@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
+import pytest
 from fake_compute import Plan
+from lab import order
 from round_lab import RoundLab
 
 from kev.compute.errors import Unavailable
+from kev.errors import NotFound
+from kev.ledger.units import Unit
 from kev.rounds.launch import launch
+from kev.rounds.pull import pull_unit
 from kev.rounds.watching.follow import MOST_BYTES
 from kev.rounds.watching.passes import Watch
 
@@ -70,3 +75,11 @@ async def test_a_provider_that_does_not_show_its_volumes_changes_nothing_else(ro
     round_lab.compute.read = round_lab.compute.listdir = away  # type: ignore[assignment,method-assign]
     await watch.run()
     assert not home.exists() and not watch.silent
+
+
+async def test_a_pull_of_what_has_no_place_on_the_volume_brings_nothing_home(round_lab: RoundLab) -> None:
+    round_lab.compute.volume["another/report.json"] = b"{}"
+    mirror = Unit("mirror/a/b/1", order(kind="mirror", name="mirror/a/b/1", remote="", local=""))
+    with pytest.raises(NotFound, match="mirror/a/b/1: writes nothing"):
+        await pull_unit(round_lab.engine(), mirror)
+    assert not (round_lab.root / "another").exists()
