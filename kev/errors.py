@@ -54,6 +54,10 @@ class DamagedFile(KevError):
         super().__init__(f"{path}: {reason}{hint}")
 
 
+class UnreadFile(DamagedFile):
+    """The system did not let a file be read: nothing is known against what it holds, and it may be read later."""
+
+
 class DamagedLine(DamagedFile):
     """One line of a line-delimited file cannot be believed; `line` counts from 1."""
 

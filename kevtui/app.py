@@ -22,7 +22,7 @@ from kev.text import visible
 from kevtui import glyphs, lifecycle
 from kevtui.deliberate import Typing
 from kevtui.exact_update import TerminalRows
-from kevtui.feed import Feed, SnapshotSource
+from kevtui.feed import LISTEN_S, Feed, SnapshotSource
 from kevtui.keymap import looking, of_live, of_one, of_replay
 from kevtui.options import PLAIN, Options
 from kevtui.screens.panels import PanelsScreen
@@ -127,10 +127,15 @@ class KevApp(ThemedApp):
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._feed.start)
+        self.set_interval(LISTEN_S, self.listen)
 
     def on_unmount(self) -> None:
         for tab in self._tabs:
             tab.close()
+
+    def listen(self) -> None:
+        """Hear whether the source of what is looked at still answers: a volume may hang, and its thread with it."""
+        self._here.listen()
 
     @property
     def _watch(self) -> PanelsScreen[Any]:

@@ -73,6 +73,30 @@ class Pace:
         return max(0.0, -self._tokens * self.interval_s)
 
 
+LISTEN_S = 5.0
+"""Between two looks at whether anything was heard."""
+
+SILENT_AFTER = 4
+"""So many looks in vain are a silence: longer than the slowest pace has between two Snapshots."""
+
+
+class Silence:
+    """How long a feed has brought nothing.
+
+    Counted in looks and not by a clock: a program that was stopped for an hour has not listened for an hour.
+    """
+
+    def __init__(self) -> None:
+        self._heard = 0
+        self._looks = 0
+
+    def look(self, heard: int) -> float:
+        """Seconds of silence that are worth a word, else 0; `heard` is `Feed.heard`. Called every `LISTEN_S`."""
+        self._looks = self._looks + 1 if heard == self._heard else 0
+        self._heard = heard
+        return self._looks * LISTEN_S if self._looks >= SILENT_AFTER else 0.0
+
+
 class Feed(threading.Thread):
     """Opens the source, then observes and waits until stopped. The two callables must be safe to call from a thread."""
 
@@ -91,6 +115,8 @@ class Feed(threading.Thread):
         self._wanted = threading.Event()
         self._wanted.set()
         self._pace = Pace()
+        self.heard = 0
+        """How many Snapshots have come. A source that waits for a dead volume brings none."""
 
     def slow_down(self, slower: bool) -> None:
         self._pace.factor = UNFOCUSED if slower else 1.0
@@ -111,7 +137,9 @@ class Feed(threading.Thread):
             source = self._open_source()
             try:
                 while not self._stopping.is_set():
-                    self._deliver(source.observe())
+                    snapshot = source.observe()
+                    self.heard += 1
+                    self._deliver(snapshot)
                     if not self._wanted.is_set():
                         self._rest(source)
                         continue

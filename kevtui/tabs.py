@@ -6,8 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kevtui import format as figures
 from kevtui import glyphs
-from kevtui.feed import Feed, SnapshotSource
+from kevtui.feed import Feed, Silence, SnapshotSource
 from kevtui.layouts import UNTOUCHED, SavedLayout
 from kevtui.observe.snapshot import Severity
 from kevtui.screens.panels import PanelsScreen
@@ -45,6 +46,7 @@ class Tab:
         self._keep_layout = watched.keep_layout
         self._kept = watched.layout
         self._newest: Any = None
+        self._silence = Silence()
         self.failure: Exception | None = None
         """Why nothing more comes."""
 
@@ -70,9 +72,16 @@ class Tab:
         """Keep the newest picture; show it if this tab is looked at."""
         self._newest = snapshot
         if here:
+            self.screen.tell_silence("")
             self.screen.show(self.snapshot)
         else:
             self.screen.hold(self.snapshot)
+
+    def listen(self) -> None:
+        """Say on the screen how long its source has not answered, or no longer."""
+        silent_s = self._silence.look(self.feed.heard)
+        ended = self.failure is not None
+        self.screen.tell_silence(f"no answer for {figures.age(silent_s)}" if silent_s and not ended else "")
 
     def close(self) -> None:
         """Hear and tell nothing more."""

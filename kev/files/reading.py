@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kev.errors import DamagedFile, NotFound
+from kev.errors import DamagedFile, NotFound, UnreadFile
 
 MAX_JSON_BYTES = 256 * 1024 * 1024
 """A record larger than this is damage, not data: the largest real one (a rows.json) is about 100 MB."""
@@ -62,14 +62,14 @@ def _opened(path: Path) -> Iterator[tuple[int, int]]:
     except (FileNotFoundError, NotADirectoryError):
         raise NotFound(f"{path}: no such file") from None
     except OSError as error:
-        raise DamagedFile(path, _os_reason(error)) from None
+        raise UnreadFile(path, _os_reason(error)) from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise DamagedFile(path, "not a regular file")
         yield descriptor, status.st_size
     except OSError as error:
-        raise DamagedFile(path, _os_reason(error)) from None
+        raise UnreadFile(path, _os_reason(error)) from None
     finally:
         os.close(descriptor)
 

@@ -58,6 +58,10 @@ class BenchScreen(PanelsScreen[BenchSnapshot]):
             self._follow()
             self.rearrange()
 
+    def tell_silence(self, text: str) -> None:
+        for header in self.query_children(BenchHeader):
+            header.tell_silence(text)
+
     def _follow(self) -> None:
         """What a panel shows because of where the cursor is in another one."""
 

@@ -18,10 +18,10 @@ from kevtui.doctor.check import Check, Outcome
 from kevtui.headless.output import Output
 from kevtui.headless.paint import Paint, as_text
 from kevtui.headless.styled import Text
+from kevtui.observe.mounts import read_table
 from kevtui.settings import BadSettings, read_settings, settings_path
 
 INOTIFY = Path("/proc/sys/fs/inotify")
-MOUNTS = Path("/proc/self/mounts")
 TIMEOUT_S = 5.0
 
 SIGNS = {Outcome.GOOD: ("done", "good"), Outcome.INFO: ("planned", "info"), Outcome.RISK: ("warning", "risk"),
@@ -51,7 +51,7 @@ def look(root: Path, *, is_terminal: bool) -> Iterator[Check]:
     yield from terminal.tmux(environment, terminal.ask_tmux)
     yield from _settings()
     yield from machine.clock(SystemClock().now(), _synchronized())
-    yield from place.place(find_root(root), _text(MOUNTS), time.time())
+    yield from place.place(find_root(root), read_table(), time.time())
     yield from machine.events(_limits())
     yield from machine.provider(environment, Path.home())
     yield from machine.installed()

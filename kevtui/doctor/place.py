@@ -6,18 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kevtui.doctor.check import Check, Outcome
-
-REMOTE = frozenset(
-    ("nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p", "afs", "ceph", "fuse.s3fs", "fuse.gcsfuse", "virtiofs")
-)
-"""File systems on which another machine's changes send no events."""
+from kevtui.observe.mounts import SHARED, kind_of
 
 LITTLE_BYTES = 2 * 1024**3
 AHEAD_S = 5.0
 
 
 def place(root: Path, mounts: str, now_unix: float) -> Iterator[Check]:
-    """Checks of the folder `root`; `mounts` is the text of /proc/self/mounts, or "" where there is none."""
+    """Checks of the folder `root`; `mounts` is the table of mounts, or "" where there is none."""
     runs = root / "runs"
     if not runs.is_dir():
         yield Check("place", "runs", Outcome.INFO, f"no {runs} yet", "name the folder that holds runs/ with --root")
@@ -30,9 +26,9 @@ def place(root: Path, mounts: str, now_unix: float) -> Iterator[Check]:
     else:
         yield Check("place", "runs", Outcome.INFO, f"{runs} cannot be written: the dashboard opens read-only")
     kind = kind_of(runs, mounts)
-    if kind in REMOTE:
+    if kind in SHARED:
         found = f"{kind}: sends no events, so changes are found by polling"
-        yield Check("place", "events", Outcome.INFO, found, "--poll says so from the start")
+        yield Check("place", "events", Outcome.INFO, found)
     elif kind:
         yield Check("place", "events", Outcome.GOOD, f"{kind}: tells of changes")
     yield _room(runs)
@@ -40,22 +36,6 @@ def place(root: Path, mounts: str, now_unix: float) -> Iterator[Check]:
     if ahead > AHEAD_S:
         found = f"a file in {runs} is dated {ahead:.0f} s from now: that machine's clock is ahead of this one"
         yield Check("place", "dates", Outcome.RISK, found, "synchronise both clocks; ages of files are off until then")
-
-
-def kind_of(path: Path, mounts: str) -> str:
-    """The kind of file system that `path` lies on, or "" where it is not known."""
-    real = os.path.realpath(path)
-    best, kind = "", ""
-    for line in mounts.splitlines():
-        fields = line.split(" ")
-        if len(fields) < 3:
-            continue
-        point = fields[1].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
-        inside = real == point or real.startswith(point.rstrip("/") + "/")
-        # Of two mounts on one point the later one is seen.
-        if inside and len(point) >= len(best):
-            best, kind = point, fields[2]
-    return kind
 
 
 def _room(runs: Path) -> Check:

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from kevtui.observe import mounts
+
 NO_WATCHER = "polling: no watcher left"
 CHOSEN = "polling, as asked"
 
@@ -23,8 +25,16 @@ class Changes:
     """Watches some folders from one thread, which starts with the first wait."""
 
     def __init__(
-        self, folders: Sequence[Path], *, poll: bool = False, retry_s: float = RETRY_S, recursive: bool = True
+        self,
+        folders: Sequence[Path],
+        *,
+        poll: bool = False,
+        retry_s: float = RETRY_S,
+        recursive: bool = True,
+        shared_kind: Callable[[Path], str] = mounts.shared_kind,
     ) -> None:
+        """`shared_kind` names the file system of a folder that another machine may change untold, else gives ""."""
+        self._shared_kind = shared_kind
         self._recursive = recursive
         self._folders = [str(folder) for folder in folders]
         self._retry_s = retry_s
@@ -34,7 +44,7 @@ class Changes:
         self._again = threading.Event()
         self._thread: threading.Thread | None = None
         self._poll = poll
-        self.polling = CHOSEN if poll else ""
+        self.polling = CHOSEN if poll else self._told_apart()[1]
         """Why changes are polled for, or "" while a watcher tells of them."""
 
     def wait(self, timeout_s: float) -> bool:
@@ -76,18 +86,31 @@ class Changes:
 
         while not self._stop.is_set():
             self._again.clear()
-            folders = [folder for folder in self._folders if Path(folder).is_dir()]
+            telling, polling = self._told_apart()
+            folders = [folder for folder in telling if Path(folder).is_dir()]
             try:
                 if folders:
                     with RustNotify(folders, False, False, 0, self._recursive, True) as watcher:
-                        self.polling = ""
+                        self.polling = polling
                         self._listen(watcher.watch)
                     continue
-                # Nothing to watch yet; the poll sees it appear.
+                # Nothing to watch, or nothing yet; the poll sees it appear.
+                self.polling = polling
             except (OSError, WatchfilesRustInternalError):
                 # The system's own words for this speak of a full disk, which has nothing to do with it.
                 self.polling = NO_WATCHER
             self._again.wait(self._retry_s)
+
+    def _told_apart(self) -> tuple[list[str], str]:
+        """The folders in which every change is told of, and why the others are polled, or "".
+
+        A watch on a shared volume costs a round trip for each folder, and brings only what this machine changes.
+        """
+        kinds = {folder: self._shared_kind(Path(folder)) for folder in self._folders}
+        shared = sorted(set(filter(None, kinds.values())))
+        return [
+            folder for folder in self._folders if not kinds[folder]
+        ], f"polling: {', '.join(shared)}" if shared else ""
 
     def _listen(self, watch: Callable[..., set[tuple[int, str]] | str]) -> None:
         while not self._again.is_set():

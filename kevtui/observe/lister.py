@@ -4,6 +4,7 @@ Only what the screen reads is listed, so that checkpoints and prediction dumps c
 listed again only when its own time stamp moved; the files in it are looked at on every sweep.
 """
 
+import errno
 import os
 import re
 import time
@@ -32,6 +33,11 @@ _STEP_DIRECTORY = re.compile(r"step-\d{1,12}")
 _TRIAL_FILES = frozenset({"train.log", "metrics.jsonl", "result.json", "failed.json"})
 _TOP_SUFFIXES = (".json", ".jsonl", ".log")
 _ENDED = frozenset({"result.json", "failed.json"})
+
+GONE = "is gone, removed or unmounted; shown as it was last seen"
+CUT_OFF = "lost its connection, mount it again; shown as it was last seen"
+_CUT_OFF = frozenset((errno.ENOTCONN, errno.ESTALE, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT))
+"""What a volume whose other end is away says of everything on it."""
 
 Rule = Callable[[tuple[str, ...], str], bool]
 
@@ -104,18 +110,17 @@ class Lister:
         known = self.folders.get(path)
         if deep and known and self._sweeps % SETTLED_EVERY and known.files.keys() & _ENDED:
             return
-        new = known is None
         try:
             known = self._look_at(top, path, parts, relist=relist)
         except FileNotFoundError:
-            self._forget(path)
+            # A whole tree does not go in a session's life, but the volume that it lies on may.
+            if path != top or not self._holds_files(top):
+                self._forget(path)
+                return
+            self._mark_unreadable(path, parts, GONE)
             return
         except OSError as error:
-            # Named as unreadable, and tried again on every sweep: access may come back at any time.
-            self.unreadable[path] = "may not be read" if isinstance(error, PermissionError) else _reason(error)
-            if new:
-                self.folders[path] = Folder(parts)
-            self.folders[path].trusted = False
+            self._mark_unreadable(path, parts, _reason(error))
             return
         if self.unreadable.pop(path, None) is not None:
             self._mark(path)
@@ -168,6 +173,14 @@ class Lister:
                     except FileNotFoundError:
                         continue
         return dict(sorted(files.items())), tuple(sorted(folders))
+
+    def _holds_files(self, top: str) -> bool:
+        return any(known.files for path, known in self.folders.items() if path == top or path.startswith(top + "/"))
+
+    def _mark_unreadable(self, path: str, parts: tuple[str, ...], reason: str) -> None:
+        """Name it, keep what was known of it, and try again on every sweep: access may come back at any time."""
+        self.unreadable[path] = reason
+        self.folders.setdefault(path, Folder(parts)).trusted = False
 
     def _forget(self, path: str) -> None:
         inside = [known for known in self.folders if known == path or known.startswith(path + "/")]
@@ -254,4 +267,8 @@ def _signature(status: os.stat_result) -> Signature:
 
 
 def _reason(error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return "may not be read"
+    if error.errno in _CUT_OFF:
+        return CUT_OFF
     return f"cannot be listed ({error.strerror or type(error).__name__})"

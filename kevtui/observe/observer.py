@@ -122,7 +122,7 @@ class Observer:
         if not self._fresh:
             self._sweep()
         self._fresh = False
-        self._last = renewed(self._last, self._fold(now, self._sources.lister.take_changed()))
+        self._last = renewed(self._last, self._fold(now, self._sources.take_changed()))
         return self._last
 
     def _notice_suspension(self, now: datetime, monotonic: float) -> None:

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kev.errors import DamagedFile, KevError, NotFound
+from kev.errors import DamagedFile, KevError, NotFound, UnreadFile
 from kevtui.observe.derive import coarse
 from kevtui.observe.lister import Signature
 from kevtui.observe.snapshot import Finding
+
+RETRY_S = 10.0
+"""A file that the system did not let be read is tried again this often: its signature need not move for that."""
 
 Read = Callable[[Path], Any]
 
@@ -19,6 +22,7 @@ class _Entry:
     value: Any = None
     good_at: float | None = None
     damage: str | None = None
+    retry_at: float | None = None
 
 
 class RecordsCache:
@@ -36,7 +40,7 @@ class RecordsCache:
             self.forget(path)
             return None
         entry = self._entries.setdefault(path, _Entry())
-        if entry.signature != signature:
+        if entry.signature != signature or (entry.retry_at is not None and now >= entry.retry_at):
             entry.signature = signature
             self._load(path, entry, read, now)
         return entry.value
@@ -56,8 +60,13 @@ class RecordsCache:
                 age_s = None if entry.good_at is None else coarse(now - entry.good_at)
                 yield path, Finding(path, entry.damage, age_s)
 
+    def to_retry(self, *, now: float) -> set[str]:
+        """The files that could not be read when they were last asked for, and may be by now."""
+        return {path for path, entry in self._entries.items() if entry.retry_at is not None and now >= entry.retry_at}
+
     @staticmethod
     def _load(path: str, entry: _Entry, read: Read, now: float) -> None:
+        entry.retry_at = None
         try:
             entry.value, entry.good_at, entry.damage = read(Path(path)), now, None
         except NotFound:
@@ -65,6 +74,8 @@ class RecordsCache:
             entry.signature = None
         except DamagedFile as error:
             entry.damage = reason_of(error)
+            if isinstance(error, UnreadFile):
+                entry.retry_at = now + RETRY_S
         except (KevError, RecursionError, ValueError, OverflowError) as error:
             entry.damage = str(error).partition("\n")[0] or type(error).__name__
 

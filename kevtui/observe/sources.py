@@ -12,6 +12,8 @@ from kev import files
 from kev.errors import DamagedFile
 from kev.records.base import Record, parse_record
 from kevtui.observe.lister import (
+    CUT_OFF,
+    GONE,
     TRIAL_DIRECTORY,
     Lister,
     Rule,
@@ -104,6 +106,11 @@ class Sources:
         """What `read` makes of `path`, or made of it when it was last good; None where it never was."""
         return self.cache.get(path, self.signature(path), partial(read, load=self.load), now=self.monotonic)
 
+    def take_changed(self) -> set[str]:
+        """The folders in which a file moved since this was last called, or may be read by now."""
+        retried = {path.rpartition("/")[0] for path in self.cache.to_retry(now=self.monotonic)}
+        return self.lister.take_changed() | retried
+
     def look_again(self) -> Target:
         """The target, with the session that was opened for its round since it was named."""
         return look_again(self.target)
@@ -125,7 +132,8 @@ class Sources:
         if still is None:
             before_s = max(0.0, self.now_unix - signature[0] / 1e9)
             still = self._still[path] = _Still(signature, self.monotonic, before_s)
-        elif still.signature != signature:
+        elif still.signature[:3] != signature[:3]:
+            # The inode alone says nothing: a volume that is mounted again may have numbered its files anew.
             self._still[path] = still = _Still(signature, self.monotonic, 0.0)
         return max(0.0, self.monotonic - still.since) + still.before_s
 
@@ -224,7 +232,7 @@ class Sources:
         """Everything that cannot be believed or seen, under paths relative to the root."""
         for path, finding in self.cache.findings(now=self.monotonic):
             yield Finding(self.shown(path), finding.reason, finding.last_good_age_s)
-        for path, reason in self.lister.unreadable.items():
+        for path, reason in _outermost(self.lister.unreadable, self.runs).items():
             yield Finding(self.shown(path), reason)
 
     def shown(self, path: str) -> str:
@@ -313,6 +321,17 @@ def _size(path: Path) -> int | None:
         return None
     except OSError:
         return -1
+
+
+def _outermost(unreadable: dict[str, str], runs: str) -> dict[str, str]:
+    """`unreadable` without what lies below another of them, nor what the volume of `runs` took with it."""
+    lost = unreadable.get(runs)
+    taken = {path for path, reason in unreadable.items() if reason == lost and lost in (GONE, CUT_OFF) and path != runs}
+    return {
+        path: reason
+        for path, reason in unreadable.items()
+        if path not in taken and not any(path.startswith(f"{outer}/") for outer in unreadable)
+    }
 
 
 def _want_spec(parts: tuple[str, ...], name: str) -> bool:

@@ -125,6 +125,9 @@ class PanelsScreen(Screen[None], Generic[Picture]):
     def tell_tabs(self, marks: Sequence[Mark]) -> None:
         """Show which sessions there are, where there are several."""
 
+    def tell_silence(self, text: str) -> None:
+        """Say that nothing more is heard of what is shown; "" says that something is."""
+
     def forget_shown(self) -> None:
         """Paint everything again, as after a change of theme."""
         for panel in self.panels:

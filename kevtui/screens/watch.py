@@ -124,6 +124,10 @@ class WatchScreen(PastScreen):
         for line in self.query_children(TabLine):
             line.tell(marks)
 
+    def tell_silence(self, text: str) -> None:
+        for header in self.query_children(Header):
+            header.tell_silence(text)
+
     def _measure(self) -> dict[str, int]:
         contents = super()._measure()
         if self._marks:

@@ -31,6 +31,7 @@ class Header(Panel, can_focus=False):
         self._title_text = title
         self._moved_at: datetime | None = None
         self._mode: tuple[str, Role] = (READ_ONLY, Role.ACCENT)
+        self._silence = ""
 
     def tell_mode(self, text: str, role: Role = Role.ACCENT) -> None:
         """Say who may act from here."""
@@ -38,31 +39,42 @@ class Header(Panel, can_focus=False):
             self._mode = (text, role)
             self.repaint()
 
+    def tell_silence(self, text: str) -> None:
+        """Say that nothing more is heard of what is shown; "" says that something is."""
+        if text != self._silence:
+            self._silence = text
+            self.repaint()
+
+    @property
+    def _standing(self) -> list[tuple[str, Role]]:
+        return [(self._silence, Role.BAD), self._mode] if self._silence else [self._mode]
+
     def show(self, snapshot: Snapshot) -> None:
         if snapshot.replay is None and (snapshot.changed or self._moved_at is None):
             self._moved_at = snapshot.taken_at
         super().show(snapshot)
 
     def paint(self, snapshot: Snapshot, view: View) -> Painting:
-        rows = [Row.of(strip(snapshot, self._moved_at, view, self._mode))]
+        rows = [Row.of(strip(snapshot, self._moved_at, view, self._standing))]
         if view.narrow and view.height > 1:
             rows.append(Row.of(tally(snapshot, view)))
         return Painting(rows)
 
     def head(self, view: View) -> tuple[Line, ...]:
         pen = view.pen().gap().add(self._title_text, Role.STRONG)
-        return (_right(pen, [self._mode]),)
+        return (_right(pen, self._standing),)
 
     def _make_painting(self) -> Painting:
         painting = super()._make_painting()
         return painting if self.snapshot is not None else Painting(rows=[Row.of(line) for line in painting.head])
 
 
-def strip(snapshot: Snapshot, moved_at: datetime | None, view: View, mode: tuple[str, Role]) -> Line:
+def strip(snapshot: Snapshot, moved_at: datetime | None, view: View, standing: list[tuple[str, Role]]) -> Line:
+    """`standing` says who may act from here, and whether what is watched still answers."""
     pen = view.pen().gap().add(snapshot.title, Role.STRONG)
     if snapshot.replay is not None:
         return _right(pen, [*_marks(snapshot), *_replay(snapshot.taken_at, snapshot.replay, view)])
-    right = [*_marks(snapshot), mode]
+    right = [*_marks(snapshot), *standing]
     if moved_at is not None:
         # A clock would tick for nothing; the moment of the last change also says how long it has been quiet.
         label = "" if view.narrow else "last change "

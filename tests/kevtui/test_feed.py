@@ -3,14 +3,16 @@
 import itertools
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 import sample_snapshots as samples
+from shown_app import shown
 
 from kev.errors import KevError, NotFound
 from kevtui.app import KevApp
-from kevtui.feed import BURST, INTERVAL_S, UNFOCUSED, Pace
+from kevtui.feed import BURST, INTERVAL_S, LISTEN_S, SILENT_AFTER, UNFOCUSED, Pace, Silence
 
 REPOSITORY = Path(__file__).parent.parent.parent
 
@@ -68,6 +70,44 @@ async def test_what_the_source_raises_ends_the_screen_and_is_kept(error: Excepti
     assert app.failure is error
     assert app.return_code == 1
     assert isinstance(error, KevError) == isinstance(app.failure, KevError)
+
+
+def test_only_looks_in_vain_one_after_another_are_a_silence() -> None:
+    silence = Silence()
+    assert [silence.look(heard) for heard in (1, 1, 2, 2, 3, *[3] * (SILENT_AFTER - 1))] == [0.0] * (SILENT_AFTER + 4)
+    assert silence.look(3) == SILENT_AFTER * LISTEN_S
+    assert silence.look(3) == (SILENT_AFTER + 1) * LISTEN_S
+    assert silence.look(4) == 0.0
+
+
+async def test_a_source_that_hangs_is_told_in_the_header_and_no_longer_once_it_answers() -> None:
+    async with shown(samples.calm()) as screen:
+        for _ in range(SILENT_AFTER):
+            screen.app.listen()
+            await screen.pilot.pause()
+            assert "no answer" not in screen.lines()[0]
+        screen.app.listen()
+        await screen.pilot.pause()
+        assert "no answer for 20 s" in screen.lines()[0]
+        await screen.arrives(samples.night())
+        assert "no answer" not in screen.lines()[0]
+
+
+async def test_a_source_that_never_answered_is_told_too() -> None:
+    answered = threading.Event()
+
+    def open_source() -> samples.HeldSource:
+        answered.wait(60)
+        return samples.HeldSource(samples.calm())
+
+    app = KevApp(open_source, title="r99")
+    async with app.run_test(size=(120, 40)) as pilot:
+        for _ in range(SILENT_AFTER):
+            app.listen()
+        await pilot.pause()
+        first = app.screen._compositor.render_strips()[0].text
+        assert "r99" in first and "no answer for 20 s" in first
+        answered.set()
 
 
 HEAVY = {"torch", "transformers", "modal", "numpy", "grpclib", "pydantic", "orjson", "watchfiles"}

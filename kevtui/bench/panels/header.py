@@ -21,19 +21,28 @@ class BenchHeader(BenchPanel, can_focus=False):
     def __init__(self, ink: Ink, *, id: str, title: str) -> None:  # noqa: A002
         super().__init__(ink, id=id)
         self._title_text = title
+        self._silence = ""
+
+    def tell_silence(self, text: str) -> None:
+        """Say that nothing more is heard of what is shown; "" says that something is."""
+        if text != self._silence:
+            self._silence = text
+            self.repaint()
 
     def paint(self, snapshot: BenchSnapshot, view: View) -> Painting:
-        return Painting([Row.of(strip(self._title_text, snapshot, view))])
+        return Painting([Row.of(strip(self._title_text, snapshot, view, self._silence))])
 
     def _make_painting(self) -> Painting:
         if self.snapshot is not None:
             return super()._make_painting()
         size = self.content_size
-        return Painting([Row.of(strip(self._title_text, None, View(size.width, size.height, self.ink)))])
+        return Painting([Row.of(strip(self._title_text, None, View(size.width, size.height, self.ink), self._silence))])
 
 
-def strip(title: str, snapshot: BenchSnapshot | None, view: View) -> Line:
+def strip(title: str, snapshot: BenchSnapshot | None, view: View, silence: str = "") -> Line:
     right = [(READ_ONLY, Role.ACCENT)]
+    if silence:
+        right.insert(0, (silence, Role.BAD))
     if snapshot is not None and snapshot.polling:
         right.insert(0, (snapshot.polling, Role.DIM))
     pen = view.pen()
