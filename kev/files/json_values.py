@@ -19,6 +19,8 @@ UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 LFS_REASON = "a Git LFS pointer, not the file that it stands for; fetch that with `git lfs pull`"
 
+_ON_A_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
 
 def dump_json(value: Any) -> bytes:
     """The bytes of a JSON file: UTF-8, 2-space indent, nothing escaped that need not be, a final newline.
@@ -30,7 +32,7 @@ def dump_json(value: Any) -> bytes:
 
 def dump_json_line(value: Any) -> bytes:
     """One JSON value on one line, with a final newline. Raises ValueError for NaN and infinities."""
-    return _encode(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    return _encode(_ON_A_LINE.encode(value))
 
 
 def read_json(path: Path, *, limit: int = MAX_JSON_BYTES) -> Any:

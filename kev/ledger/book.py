@@ -89,6 +89,8 @@ class Ledger:
                                   "mounted; until it is back nothing is spent") from None  # fmt: skip
             self._forget()
             return self._units
+        if data == self._data and self._lines:
+            return self._units
         if not data.strip(b"\0 \r\n\t"):
             raise DamagedFile(self.path, "empty, and a ledger never is: put it back from a copy; until then nothing "
                               "is spent. runs/*.spawn.json and runs/*.read.json name every call",

@@ -30,6 +30,8 @@ MAX_DOLLARS = 10**12
 
 def _as_dollars(value: object) -> Decimal:
     # The exact types first: a session's state is read before every launch, and holds hundreds of amounts.
+    if type(value) is float and -MAX_DOLLARS < value < MAX_DOLLARS:
+        return Decimal(repr(value))
     if type(value) is int and -MAX_DOLLARS < value < MAX_DOLLARS:
         return Decimal(value)
     if isinstance(value, Decimal) and value.is_finite() and abs(value) < MAX_DOLLARS:
@@ -47,6 +49,8 @@ def _check_not_negative(value: Decimal) -> Decimal:
 
 
 def _as_json_number(value: Decimal) -> int | float:
+    if value != value.to_integral_value():  # most amounts; as_tuple takes every digit apart
+        return float(value)
     exponent = value.as_tuple().exponent
     return int(value) if isinstance(exponent, int) and exponent >= 0 else float(value)
 

@@ -6,8 +6,12 @@ A time without an offset is not a moment: it is kept, marked, and never guessed 
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from kev.records.base import LATEST_UNIX_SECONDS, utc_from_unix
+
+LONGEST = 40
+"""Characters of a text that is remembered: any time is shorter, and what a damaged file holds may be of any length."""
 
 _LEAP_SECOND = re.compile(r"(:\d\d:)60(?=$|[.,Z+-])")
 
@@ -30,10 +34,16 @@ def read_instant(value: object) -> Instant:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return Instant(str(value), problem="not a time")
     if isinstance(value, str):
-        return _read_text(value)
+        return _read_text(value) if len(value) > LONGEST else _read_again(value)
     if not 0 <= value <= LATEST_UNIX_SECONDS:
         return Instant(str(value), problem="out of the range of Unix seconds")
     return Instant(str(value), at=utc_from_unix(value))
+
+
+@lru_cache(maxsize=4096)
+def _read_again(text: str) -> Instant:
+    """`_read_text`, remembered: a state is read before every launch, and the times of its readings stay."""
+    return _read_text(text)
 
 
 def _read_text(text: str) -> Instant:
