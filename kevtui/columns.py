@@ -7,7 +7,7 @@ ABOUT: Final = {
     "trial": "study and trial; always there",
     "state": "sign and word of its state",
     "step": "optimizer steps done, of how many",
-    "progress": "the same as a bar",
+    "progress": "steps done, as a bar",
     "rate": "steps per minute",
     "trend": "how the rate went, as a line of bars",
     "finish": "projected finish and timeout, or what there is to say",

@@ -22,6 +22,7 @@ from ready_verbs import READY  # noqa: E402
 
 from kev import files  # noqa: E402
 from kevtui.screens.action_dialog import ActionDialog  # noqa: E402
+from kevtui.screens.fields import FieldsScreen  # noqa: E402
 
 IMAGES = REPOSITORY / "docs" / "images"
 WIDE, PHONE = (120, 40), (80, 24)
@@ -36,6 +37,10 @@ class Picture:
     size: tuple[int, int] = WIDE
     prepare: Callable[[ActionLab], object] | None = None
     """What the checkout holds, if not what the verb needs."""
+    shows: str = "ActionDialog"
+    """The class of the screen that is on top."""
+    is_asked: bool = False
+    """Taken before what is asked for first was filled in."""
     is_named: bool = False
     """Taken once the name was typed."""
     is_agreed: bool = False
@@ -46,7 +51,8 @@ PICTURES = (
     *(Picture(f"act-{verb.id.replace('_', '-')}", verb.id) for verb in READY if verb.binding.danger),
     Picture("act-launch-named", "launch", PHONE, is_named=True),
     Picture("act-checklist", "launch", prepare=lambda lab: lab.open_session(age_s=7200)),
-    Picture("act-taken-back", "reads", is_agreed=True),
+    Picture("act-taken-back", "reads", shows="WatchScreen", is_agreed=True),
+    Picture("act-open-fields", "open", shows="FieldsScreen", is_asked=True),
 )
 
 
@@ -55,9 +61,14 @@ async def draw(picture: Picture, lab: ActionLab) -> None:
     (picture.prepare or verb.prepare)(lab)
     async with acting(lab, size=picture.size, undo_window_s=60) as it:
         await it.press(await verb.reach(it))
-        await verb.fill(it)
-        await it.dialog()
-        await _go_on(it, picture)
+        if picture.is_asked:
+            await it.until(lambda: isinstance(it.app.screen, FieldsScreen), "the fields")
+        else:
+            await verb.fill(it)
+            await it.dialog()
+            await _go_on(it, picture)
+        if type(it.app.screen).__name__ != picture.shows:
+            raise SystemExit(f"{picture.name}: shows {type(it.app.screen).__name__}, not {picture.shows}")
         drawn = it.app.export_screenshot(title="kevtui").encode()
         files.write_atomic(IMAGES / f"{picture.name}.svg", drawn)
         it.screen.actions.take_back()

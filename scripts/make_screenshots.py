@@ -10,14 +10,13 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 from kev import files
-from kevtui.app import KevApp, Options
+from kevtui.app import KevApp, Options, Watched
 from kevtui.observe.observer import Observer
 from kevtui.observe.snapshot import Snapshot
 from kevtui.observe.target import resolve
@@ -28,6 +27,8 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 BEGINNING = datetime(2026, 3, 14, 21, 40, tzinfo=UTC)
 STRETCH = 20.0
 """Seconds in each second of the story: beats come once a minute, and a study takes a third of an hour."""
+
+LEASES = Path("volumes", "kev-leases")
 
 WIDE, PHONE = (160, 50), (80, 24)
 
@@ -77,33 +78,57 @@ class Picture:
     theme: str | None = None
     at_s: float = 0.0
     """Second of the story; 0 for its end."""
+    shows: str = "WatchScreen"
+    """The class of the screen that is on top."""
+    beside_s: float | None = None
+    """Second of the story at which the session of another tab stands."""
 
 
+DIALOG = (120, 40)
 MIDDLE_S = 24.0
+DOWN = ("down", "down", "down")
 PICTURES = (
-    Picture("dashboard", keys=("down", "down", "down"), at_s=MIDDLE_S),
+    Picture("dashboard", keys=DOWN, at_s=MIDDLE_S),
     Picture("phone", PHONE, at_s=MIDDLE_S),
     Picture("readout", keys=("o",)),
     Picture("log", keys=("l",), at_s=MIDDLE_S),
     Picture("look-back", keys=("backspace", "left", "left", "left", "left"), at_s=MIDDLE_S),
     Picture("alerts", (120, 32), keys=("exclamation_mark",), at_s=26.0),
+    Picture("tabs", (120, 32), beside_s=MIDDLE_S),
+    Picture("details", DIALOG, keys=(*DOWN, "enter"), at_s=MIDDLE_S, shows="DetailsScreen"),
+    Picture("columns", DIALOG, keys=("v", *DOWN, "right", "space"), at_s=MIDDLE_S, shows="ColumnsScreen"),
+    Picture("copy", DIALOG, keys=(*DOWN, "i"), at_s=MIDDLE_S, shows="PaletteScreen"),
+    Picture("palette", DIALOG, keys=("ctrl+p",), at_s=MIDDLE_S, shows="PaletteScreen"),
+    Picture("help", DIALOG, keys=("question_mark",), at_s=MIDDLE_S, shows="HelpScreen"),
     Picture("light", theme="light", at_s=MIDDLE_S),
     Picture("deuteranopia", theme="deuteranopia", at_s=MIDDLE_S),
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The session at a second of the story."""
+
+    root: Path
+    snapshot: Snapshot
+
+
 def main(names: list[str]) -> int:
     wanted = [picture for picture in PICTURES if not names or picture.name in names]
-    for at_s in sorted({picture.at_s for picture in wanted}):
-        root = Path(tempfile.mkdtemp(prefix="kevtui-pictures-"))
-        try:
-            snapshot = play(root, until_s=at_s or float("inf"))
-            for picture in wanted:
-                if picture.at_s == at_s:
-                    asyncio.run(draw(picture, snapshot, root))
-                    print(IMAGES / f"{picture.name}.svg")
-        finally:
-            files.remove_tree(root)
+    # Its name is in the pictures.
+    folder = Path(tempfile.gettempdir(), "night")
+    folder.mkdir(mode=0o700)
+    played: dict[float, Played] = {}
+    try:
+        for at_s in {each for picture in wanted for each in (picture.at_s, picture.beside_s) if each is not None}:
+            root = folder / f"r7-{at_s:.0f}"
+            root.mkdir()
+            played[at_s] = Played(root, play(root, until_s=at_s or float("inf")))
+        for picture in wanted:
+            asyncio.run(draw(picture, played))
+            print(IMAGES / f"{picture.name}.svg")
+    finally:
+        files.remove_tree(folder)
     return 0
 
 
@@ -116,7 +141,7 @@ def play(root: Path, *, until_s: float) -> Snapshot:
         _stamp(root, stamps, clock.now())
         if observer is None:
             target = resolve("r7", root=root, cwd=root)
-            observer = Observer(target, clock=clock, leases=root / "volumes" / "kev-leases")
+            observer = Observer(target, clock=clock, leases=root / LEASES)
         observer.observe()
         if clock.monotonic() - 1000.0 >= until_s * STRETCH:
             break
@@ -135,19 +160,28 @@ def _stamp(root: Path, known: dict[Path, int], now: datetime) -> None:
             known[path] = path.stat().st_mtime_ns
 
 
-async def draw(picture: Picture, snapshot: Snapshot, root: Path) -> None:
-    open_source: Callable[[], Still] = lambda: Still(snapshot)  # noqa: E731
-    past = partial(open_past, resolve("r7", root=root, cwd=root), root / "volumes" / "kev-leases")
-    app = KevApp(open_source, title=snapshot.title, options=Options(theme=picture.theme, open_past=past))
+async def draw(picture: Picture, played: dict[float, Played]) -> None:
+    session = played[picture.at_s]
+    title, more = session.snapshot.title, ()
+    if picture.beside_s is not None:
+        # Two sessions of one name say in which folder they are.
+        other = played[picture.beside_s].snapshot
+        more = (Watched(f"{title} · tonight", lambda: Still(other)),)
+        title = f"{title} · yesterday"
+    past = partial(open_past, resolve("r7", root=session.root, cwd=session.root), session.root / LEASES)
+    options = Options(theme=picture.theme, open_past=past, more=more)
+    app = KevApp(lambda: Still(session.snapshot), title=title, options=options)
     async with app.run_test(size=picture.size) as pilot:
         for _ in range(200):
             await pilot.pause(0.02)
-            if getattr(app.screen, "snapshot", None) is not None:
+            if all(tab.snapshot is not None for tab in app._tabs) and app._watch.snapshot is not None:
                 break
         await pilot.pause()
         for key in picture.keys:
             await pilot.press(key)
             await pilot.pause(0.3)
+        if type(app.screen).__name__ != picture.shows:
+            raise SystemExit(f"{picture.name}: shows {type(app.screen).__name__}, not {picture.shows}")
         files.write_atomic(IMAGES / f"{picture.name}.svg", app.export_screenshot(title="kevtui").encode())
 
 

@@ -162,14 +162,18 @@ def _candidates(names: list[str], readout: ReadOut | None) -> tuple[tuple[str, s
 
 
 def _source(source: dict[str, Any] | None) -> str:
-    """Where the temperature was fitted, in words: "pool of 2 reads, n 648"."""
+    """Where the temperature was fitted, in words: "pool of 2 reads, 648 questions"."""
     if not source:
         return ""
     kind = str(source.get("kind", ""))
     reads = source.get("reads")
-    text = f"{kind} of {len(reads)} reads" if kind == "pool" and isinstance(reads, list) else kind
+    text = f"{kind} of {_counted(len(reads), 'read')}" if kind == "pool" and isinstance(reads, list) else kind
     questions = source.get("questions")
-    return f"{text}, n {questions:,}" if isinstance(questions, int) else text
+    return f"{text}, {_counted(questions, 'question')}" if isinstance(questions, int) else text
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' if number != 1 else ''}"
 
 
 def _first(*values: str | None) -> str | None:

@@ -89,7 +89,7 @@ def _arms(pair: Pair, width: int, pen: Callable[[], Pen]) -> list[Line]:
     if any(value is not None for value in temperatures):
         line = pen().gap(2).add("temperature", width=width - 2)
         for value in temperatures:
-            line.gap().add(figures.MISSING if value is None else f"  {value:.2f}", width=_SIDE)
+            line.gap().add(figures.MISSING if value is None else f"{value:.2f}", width=_SIDE, right=value is not None)
         rows.append(_difference(line, *temperatures).line())
     return rows
 

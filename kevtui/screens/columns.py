@@ -28,8 +28,10 @@ class ColumnsScreen(OverScreen[tuple[str, ...] | None]):
     }
     ColumnsScreen.ascii > Vertical { border: ascii $kev-accent; }
     ColumnsScreen OptionList, ColumnsScreen OptionList:focus {
-        height: auto; max-height: 12; border: none; padding: 0; background: $kev-background; scrollbar-size: 0 0;
+        height: auto; max-height: 12; border: none; padding: 0; scrollbar-size: 0 0;
+        background: $kev-background; background-tint: $kev-background 0%;
     }
+    ColumnsScreen OptionList:focus > .option-list--option-highlighted { background: $kev-cursor; color: $kev-text; }
     ColumnsScreen Static { color: $kev-dim; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -58,7 +58,10 @@ def _of_progress(trial: Trial) -> Facts:
         facts += [
             ("finishes", f"{shown.clock(projection.finish_at)}, in {shown.age(projection.remaining_s)}"),
             ("between", f"{shown.age(projection.remaining_low_s)} and {shown.age(projection.remaining_high_s)}"),
-            ("timeout", f"{shown.clock(projection.timeout_at)}{', passed before' if projection.past_timeout else ''}"),
+            (
+                "timeout",
+                f"{shown.clock(projection.timeout_at)}{', before it finishes' if projection.past_timeout else ''}",
+            ),
         ]
     if trial.scoring:
         facts.append(("scoring", f"{trial.scoring[0]:,} of {trial.scoring[1]:,}"))
@@ -86,7 +89,10 @@ def _of_study(study: Study | None) -> Facts:
     weights = {None: shown.MISSING, True: "full weights", False: "adapter"}[study.full_weight]
     return [
         ("name", study.name),
-        ("state", f"{study.state}: {study.status_text}" if study.status_text else str(study.state)),
+        (
+            "state",
+            str(study.state) if study.status_text in ("", study.state) else f"{study.state}: {study.status_text}",
+        ),
         ("GPU", study.gpu or shown.MISSING),
         ("timeout", shown.age(study.timeout_s)),
         ("trains", weights),

@@ -48,7 +48,8 @@ def help_text(rows: Iterable[HelpRow]) -> Text:
         for row in rows:
             if row.group == group:
                 text.append(f"  {row.label:<{width}}  ", style="bold")
-                text.append(f"{row.text}{'  (spends or destroys)' if row.danger else ''}\n")
+                text.append(f"{row.text}{'' if row.label else f'  (palette: {row.verb})'}")
+                text.append(f"{'  (asks first)' if row.danger else ''}\n")
     text.rstrip()
     return text
 

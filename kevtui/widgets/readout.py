@@ -108,13 +108,18 @@ def _verdict(pen: Pen, arm: Arm) -> None:
 def _temperature(pen: Pen, arm: Arm) -> None:
     if arm.temperature is None:
         return
-    pen.add("  T ", Role.DIM).add(f"{arm.temperature:.2f}")
+    more: list[tuple[str, Role]] = []
     if arm.temperature_low is not None and arm.temperature_high is not None:
-        _if_it_fits(pen, f" [{arm.temperature_low:.2f}, {arm.temperature_high:.2f}]")
+        more.append((f" [{arm.temperature_low:.2f}, {arm.temperature_high:.2f}]", Role.DIM))
     if arm.in_distribution:
-        _if_it_fits(pen, " in distribution", Role.WARN)
+        more.append((" in distribution", Role.WARN))
     if arm.temperature_source:
-        _if_it_fits(pen, f" from {arm.temperature_source}")
+        more.append((f" from {arm.temperature_source}", Role.DIM))
+    fitted = f"{arm.temperature:.2f}"
+    in_full = pen.fits("  temperature ", fitted, *(text for text, _ in more))
+    pen.add("  temperature " if in_full else "  T ", Role.DIM).add(fitted)
+    for text, role in more:
+        _if_it_fits(pen, text, role)
 
 
 def _if_it_fits(pen: Pen, text: str, role: Role = Role.DIM) -> None:

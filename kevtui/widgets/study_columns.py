@@ -6,7 +6,7 @@ from typing import NamedTuple
 from kevtui import format as figures
 from kevtui import glyphs
 from kevtui.columns import EVERY, LONGEST_FIRST
-from kevtui.observe.snapshot import TrialState
+from kevtui.observe.snapshot import Lease, TrialState
 from kevtui.widgets.line import Line, Pen, Role
 from kevtui.widgets.painting import View
 from kevtui.widgets.state import LEASE_ROLE
@@ -52,7 +52,7 @@ def _columns(rows: list[Entry], view: View) -> dict[str, Column]:
         "trend": Column("trend", 8, _draw_spark),
         "finish": Column("finish / timeout", _finish_width(rows, view), _draw_finish),
         "log": Column("log", 6, _draw_log_age, right=True),
-        "lease": Column("lease", 8, _draw_lease),
+        "lease": Column("lease", _lease_width(rows), _draw_lease),
         "tries": Column("try", 3, _draw_tries, right=True),
         "loss": Column("loss", 6, _draw_loss, right=True),
         "bound": Column("bound ≤", 9, _draw_bound, right=True),
@@ -167,14 +167,24 @@ def _draw_log_age(pen: Pen, row: Entry, width: int) -> None:
         pen.add(figures.age(trial.log_age_s), width=width, right=True)
 
 
+def _lease_width(rows: list[Entry]) -> int:
+    """Room for ages, and for the words that stand where no age is known."""
+    ageless = [row.lease for row in rows if row.lease is not None and row.lease.unchanged_s is None]
+    return max(8, *(len(_lease_words(lease)) for lease in ageless), 0)
+
+
+def _lease_words(lease: Lease) -> str:
+    age = figures.age(lease.unchanged_s) if lease.unchanged_s is not None else lease.state.value
+    return f"{glyphs.LEASE[lease.state]} {age}"
+
+
 def _draw_lease(pen: Pen, row: Entry, width: int) -> None:
     lease = row.lease
     if lease is None:
         pen.gap(width)
-        return
-    role = Role.BAD if lease.nonce_matches is False else LEASE_ROLE[lease.state]
-    age = figures.age(lease.unchanged_s) if lease.unchanged_s is not None else lease.state.value
-    pen.add(f"{glyphs.LEASE[lease.state]} {age}", role, width=width)
+    else:
+        role = Role.BAD if lease.nonce_matches is False else LEASE_ROLE[lease.state]
+        pen.add(_lease_words(lease), role, width=width)
 
 
 def _draw_tries(pen: Pen, row: Entry, width: int) -> None:

@@ -52,15 +52,21 @@ def test_a_value_that_is_missing_makes_no_difference_of_nought() -> None:
     assert line.split()[-1] == "–" and "missing" in line
 
 
+def test_temperatures_stand_where_the_values_stand() -> None:
+    one = Arm("a", "4b", criteria=arm("a", "4b", 0.02).criteria, temperature=1.25)
+    shown_lines = text(Readout(arms=(one,)), Readout(arms=(one,))).splitlines()
+    value, temperature = (next(line for line in shown_lines if word in line) for word in ("1_gain", "temperature"))
+    assert value.index("0.0200") + len("0.0200") == temperature.index("1.25") + len("1.25")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Two registered and read-out rounds."""
     for number in (61, 62):
-        for name, place in ((f"r{number}.json", "experiments/rounds"), (f"round{number}.json", "runs")):
-            target = tmp_path / place / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            name = name if place == "runs" else f"r{number}.json"
-            target.write_bytes((FIXTURES / name).read_bytes())
+        places = {f"r{number}.json": "experiments/rounds", f"round{number}.json": f"runs/r{number}-readout"}
+        for name, place in places.items():
+            (tmp_path / place).mkdir(parents=True, exist_ok=True)
+            (tmp_path / place / name).write_bytes((FIXTURES / name).read_bytes())
     return tmp_path
 
 

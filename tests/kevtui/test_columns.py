@@ -1,5 +1,7 @@
 """The columns of the studies: chosen, moved, and dropped in one known order where there is no room."""
 
+from dataclasses import replace
+
 import sample_snapshots as samples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,9 @@ from shown_app import Shown, shown
 
 from kevtui import themes
 from kevtui.columns import EVERY, LONGEST_FIRST, chosen, wrong_with
+from kevtui.observe.snapshot import LeaseState
 from kevtui.widgets.ink import Ink
+from kevtui.widgets.line import text_of
 from kevtui.widgets.painting import View
 from kevtui.widgets.study_columns import fit, heading
 from kevtui.widgets.trial_rows import entries
@@ -73,3 +77,14 @@ async def test_leaving_the_dialog_changes_nothing_and_trials_cannot_be_hidden() 
         assert it.screen.studies.columns == before
         await it.pilot.press("v", "space", "enter")
         assert it.screen.studies.columns == before
+
+
+def test_a_lease_without_an_age_says_its_state_in_full_where_there_is_room() -> None:
+    night = samples.night()
+    row = next(row for row in entries(night) if row.lease is not None)
+    for state in LeaseState:
+        rows = [replace(row, lease=replace(row.lease, state=state, unchanged_s=None))]
+        ((column, width),) = fit(rows, BROAD, ["lease"])
+        pen = BROAD.pen()
+        column.draw(pen, rows[0], width)
+        assert text_of(pen.line()).rstrip().endswith(state.value)

@@ -1,6 +1,6 @@
 """The help and the details of a trial, as a person uses them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -9,6 +9,7 @@ from textual.app import App
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
+from kevtui.keymap import BINDINGS
 from kevtui.observe.snapshot import Lease, LeaseState, Projection, Rate, Study, Trial, TrialState
 from kevtui.screens.details import DetailsScreen, describe
 from kevtui.screens.help import HelpScreen, help_text, matching
@@ -56,7 +57,13 @@ def test_the_help_lists_every_row_once_under_its_group() -> None:
     text = help_text(KEYS).plain
     assert all(text.count(key.text) >= 1 for key in KEYS)
     assert [text.count(f"{group}\n") for group in ("In a panel", "Money", "Panels")] == [1, 1, 1]
-    assert "Launch a study  (spends or destroys)" in text
+    assert "Launch a study  (asks first)" in text
+
+
+def test_a_command_without_a_key_says_where_it_is_found() -> None:
+    rows = [row for row in BINDINGS if not row.keys]
+    text = help_text(BINDINGS).plain
+    assert rows and all(f"{row.text}  (palette: {row.verb})" in text for row in rows)
 
 
 def test_all_words_must_match_in_any_case() -> None:
@@ -113,3 +120,10 @@ async def test_both_survive_any_size(size: tuple[int, int]) -> None:
         await app.push_screen(HelpScreen(KEYS, ascii=True))
         await pilot.pause()
         assert text_of(app).isascii()
+
+
+def test_a_study_says_its_state_once() -> None:
+    sections = dict(describe(TRIAL, None, replace(STUDY, status_text="running")))
+    assert dict(sections["Study"])["state"] == "running"
+    sections = dict(describe(TRIAL, None, replace(STUDY, status_text="pulled, read")))
+    assert dict(sections["Study"])["state"] == "running: pulled, read"

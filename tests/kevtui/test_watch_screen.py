@@ -48,8 +48,9 @@ ANSWERS = (
     "AI gateway $0.07 of $100.00", "reading 3 min old from night-7-state.json",
     "420/1140", "6.1/min", "07:52 ±9 min > 07:40", "05:55 ±9 min / 07:40", "✗ timed out", "▲ at risk", "1/3",
     "continuation waits for lease", "this log has no clock", "$50.12", "● 22 s", "○ stale", "watcher ● 41 s",
-    "candidate 9b none", "8 reads missing", "2 of 3 pass", "✗ fail", "≤ 0.0381", "[+0.0062, +0.0221]", "T 1.38",
-    "[1.31, 1.46] from r3cal+v9", "in distribution", "✗ 1 failed", "▲ 1 overdue", "◐ 1 in flight", "✓ 18 landed",
+    "candidate 9b none", "8 reads missing", "2 of 3 pass", "✗ fail", "≤ 0.0381", "[+0.0062, +0.0221]",
+    "temperature 1.38", "[1.31, 1.46] from r3cal+v9", "in distribution", "✗ 1 failed",
+    "▲ 1 overdue", "◐ 1 in flight", "✓ 18 landed",
     "2b development", "· absent", "projected 12 min past its timeout", "runs/r41-1b.spawn.json",
     "shown as it was 21 min ago",
 )  # fmt: skip

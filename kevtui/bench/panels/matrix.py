@@ -14,7 +14,7 @@ _CELL = 14
 
 
 class MatrixPanel(BenchPanel):
-    NAME = "2 Best improvement of how many runs, agent by task"
+    NAME = "2 Best improvement and number of runs, agent by task"
 
     def paint(self, snapshot: BenchSnapshot, view: View) -> Painting:
         several = snapshot.comparison
