@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kevtui.doctor.check import Check, Outcome
-from kevtui.observe.mounts import SHARED, kind_of
+from kevtui.observe.mounts import LOCKLESS, SHARED, kind_of
 
 LITTLE_BYTES = 2 * 1024**3
 AHEAD_S = 5.0
@@ -21,11 +21,14 @@ def place(root: Path, mounts: str, now_unix: float) -> Iterator[Check]:
     if not os.access(runs, os.R_OK | os.X_OK):
         yield Check("place", "runs", Outcome.BAD, f"{runs} cannot be read", f"chmod u+rx {runs}, or ask its owner")
         return
-    if os.access(runs, os.W_OK):
+    kind = kind_of(runs, mounts)
+    if kind in LOCKLESS:
+        found = f"{runs} lies on {kind}: no lock reaches the machine it comes from, so the dashboard opens read-only"
+        yield Check("place", "runs", Outcome.INFO, found, "to act, run kevtui over ssh on that machine")
+    elif os.access(runs, os.W_OK):
         yield Check("place", "runs", Outcome.GOOD, f"{runs} can be read and written")
     else:
         yield Check("place", "runs", Outcome.INFO, f"{runs} cannot be written: the dashboard opens read-only")
-    kind = kind_of(runs, mounts)
     if kind in SHARED:
         found = f"{kind}: sends no events, so changes are found by polling"
         yield Check("place", "events", Outcome.INFO, found)

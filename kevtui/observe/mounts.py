@@ -17,6 +17,10 @@ SHARED: Final = frozenset(
 )  # fmt: skip
 """Kinds on which another machine's changes send no events."""
 
+LOCKLESS: Final = frozenset(("fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone"))
+"""Kinds that take every lock and tell the other machine of none: two programs hold the same one. They also say that
+everything may be written, and refuse when it is."""
+
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
