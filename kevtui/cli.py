@@ -24,6 +24,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `kevtui` with `argv` (the process's own arguments if None); the exit status of kevtui.exit_codes."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
+    if _may_hang(arguments):
+        from kevtui import stand_in
+
+        return stand_in.run(lambda: _told(arguments, parser))
+    return _told(arguments, parser)
+
+
+def _may_hang(arguments: argparse.Namespace) -> bool:
+    """Whether what is looked at lies on a volume of another machine."""
+    if arguments.command not in LOOKING or os.environ.get("TEXTUAL_DRIVER"):
+        return False  # the screen that goes to a browser ends with its pipe
+    from kevtui.observe.mounts import read_table, shared_on_the_way
+
+    root = getattr(arguments, "root", None) or Path()
+    named = [getattr(arguments, "session", None), getattr(arguments, "leases", None), *getattr(arguments, "others", ())]
+    table = read_table()
+    return any(
+        shared_on_the_way(place, table) for place in (root, root / "runs", *(Path(each) for each in named if each))
+    )
+
+
+def _told(arguments: argparse.Namespace, parser: "Parser") -> int:
     try:
         return _run(arguments, parser)
     except UsageError as error:
@@ -273,6 +295,9 @@ def _web(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--actions", action="store_true", help="with the keys that change something; read-only without")
     parser.add_argument("--theme", metavar="NAME", help="colours of the dashboard")
 
+
+LOOKING: Final = frozenset(("session", "status", "report", "doctor", "record", "replay"))
+"""Commands that read a session and may be left whatever they wait for."""
 
 COMMANDS: Final = (
     ("session", "look at a session or a round", _session),

@@ -21,6 +21,7 @@ LOCKLESS: Final = frozenset(("fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rc
 """Kinds that take every lock and tell the other machine of none: two programs hold the same one. They also say that
 everything may be written, and refuse when it is."""
 
+_MOST_LINKS = 40
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
@@ -35,17 +36,40 @@ def read_table() -> str:
 def kind_of(path: Path, table: str) -> str:
     """The kind of file system that `path` lies on, or "" where it is not known."""
     real = os.path.realpath(path)
-    best, kind = "", ""
-    for line in table.splitlines():
-        fields = line.split(" ")
-        if len(fields) < 3:
+    around = [point for point in _points(table) if real == point or real.startswith(point.rstrip("/") + "/")]
+    return _points(table)[max(around, key=len)] if around else ""
+
+
+def _points(table: str) -> dict[str, str]:
+    """Mount point to kind; of two mounts on one point the later one is seen."""
+    lines = [fields for line in table.splitlines() if len(fields := line.split(" ")) >= 3]
+    return {_ESCAPE.sub(lambda escape: chr(int(escape.group(1), 8)), fields[1]): fields[2] for fields in lines}
+
+
+def shared_on_the_way(path: Path, table: str) -> str:
+    """The kind of the first shared volume that the way to `path` enters, or "".
+
+    Nothing is asked of that volume, which may hang: links are followed up to its edge only.
+    """
+    shared = {point: kind for point, kind in _points(table).items() if kind in SHARED}
+    if not shared:
+        return ""
+    ahead = [part for part in reversed(os.path.abspath(path).split("/")) if part]  # noqa: PTH100  no link is followed
+    here, links = "/", 0
+    while ahead:
+        here = os.path.normpath(os.path.join(here, ahead.pop()))  # noqa: PTH118
+        if here in shared:
+            return shared[here]
+        try:
+            link = os.readlink(here)  # noqa: PTH115  many parts, each as text
+        except OSError:
             continue
-        point = _ESCAPE.sub(lambda escape: chr(int(escape.group(1), 8)), fields[1])
-        inside = real == point or real.startswith(point.rstrip("/") + "/")
-        # Of two mounts on one point the later one is seen.
-        if inside and len(point) >= len(best):
-            best, kind = point, fields[2]
-    return kind
+        links += 1
+        if links > _MOST_LINKS:
+            return ""
+        ahead += [part for part in reversed(link.split("/")) if part]
+        here = "/" if link.startswith("/") else os.path.dirname(here)  # noqa: PTH120
+    return ""
 
 
 def shared_kind(path: Path) -> str:

@@ -22,6 +22,7 @@ from kevtui.observe.log_file import Change, LogFile, LogLine
 from kevtui.observe.log_page import Page
 from kevtui.observe.log_reader import LogReader, ReaderClosed
 from kevtui.observe.log_search import Query, Search
+from kevtui.widgets.in_turn import InTurn
 from kevtui.widgets.log_rows import LogRows, Row
 
 T = TypeVar("T")
@@ -67,6 +68,7 @@ class LogView(Widget, can_focus=True):
         self._ascii = ascii
         self._poll_s = poll_s
         self._reader: LogReader | None = None
+        self._in_turn = InTurn()
         self._page = Page()
         self._bytes = 0
         self._number: int | None = None
@@ -105,6 +107,7 @@ class LogView(Widget, can_focus=True):
         self._reader = LogReader(path)
         self._page, self._bytes, self._number = Page(), 0, None
         self._note, self._match, self._selection = "", None, None
+        self._show()
         self.run_worker(self._open(), exclusive=True, group="log-open")
 
     async def _open(self) -> None:
@@ -116,14 +119,17 @@ class LogView(Widget, can_focus=True):
 
     def _close(self) -> None:
         self._stop_search()
+        self._in_turn.drop()
         if self._reader is not None:
             self._reader.close()
             self._reader = None
 
     async def check(self) -> None:
         """Look whether the log changed, and show what is new. Costs one stat, and no byte where nothing changed."""
-        if self._reader is None or not self.is_on_screen:
-            return
+        if self._reader is not None and self.is_on_screen and not self._in_turn.busy:
+            await self._in_turn.do(self._check)
+
+    async def _check(self) -> None:
         change = await self._read(LogFile.check)
         match change:
             case Change.GREW:
@@ -168,9 +174,15 @@ class LogView(Widget, can_focus=True):
         return max(1, self._rows.size.height)
 
     async def on_resize(self) -> None:
-        await self._turn(log_page.resized)
+        await self._turn_soon(log_page.resized)
+
+    async def _turn_soon(self, turn: Turn) -> None:
+        await self._in_turn.do(lambda: self._turn(turn))
 
     async def action_move(self, rows: int) -> None:
+        await self._in_turn.do(lambda: self._move(rows))
+
+    async def _move(self, rows: int) -> None:
         if self._selection is None:
             await self._turn(lambda log, page, height: log_page.moved(log, page, rows, height))
             return
@@ -183,13 +195,13 @@ class LogView(Widget, can_focus=True):
             self._show()
 
     async def action_page(self, pages: int) -> None:
-        await self._turn(lambda log, page, height: log_page.moved(log, page, pages * max(1, height - 1), height))
+        await self._turn_soon(lambda log, page, height: log_page.moved(log, page, pages * max(1, height - 1), height))
 
     async def action_home(self) -> None:
-        await self._turn(log_page.first_page)
+        await self._turn_soon(log_page.first_page)
 
     async def action_end(self) -> None:
-        await self._turn(log_page.last_page)
+        await self._turn_soon(log_page.last_page)
 
     def action_shift(self, direction: int) -> None:
         self._show(x=max(0, self._rows.x + direction * max(1, self._rows.size.width // 2)))
@@ -262,6 +274,9 @@ class LogView(Widget, can_focus=True):
             self._show()
 
     async def action_copy(self) -> None:
+        await self._in_turn.do(self._copy)
+
+    async def _copy(self) -> None:
         if self._selection is None:
             return
         first, last = sorted(self._selection)

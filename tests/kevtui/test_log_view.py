@@ -1,8 +1,10 @@
 """The log pane, driven by keys, over real files."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from textual.app import App, ComposeResult
@@ -10,15 +12,23 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from kevtui.observe import log_reader
+from kevtui.observe.log_file import LogFile, LogLine
 from kevtui.widgets.log_rows import LogRows
 from kevtui.widgets.log_view import LogView
 
 
 class LogApp(App[None]):
+    BINDINGS: ClassVar = [("x", "take('x')"), ("z", "take('z')")]  # keys of whoever holds the pane
+
     def __init__(self, path: Path, *, ascii_only: bool = False) -> None:
         super().__init__()
         self.path = path
         self.ascii_only = ascii_only
+        self.taken: list[str] = []
+
+    def action_take(self, key: str) -> None:
+        self.taken.append(key)
 
     def compose(self) -> ComposeResult:
         yield LogView(ascii=self.ascii_only, poll_s=3600)
@@ -194,3 +204,52 @@ async def test_any_size_of_pane_is_survived(log: Path, size: tuple[int, int]) ->
         await pilot.press("home", "right", "end", "left", "slash", "escape")
         await pilot.resize_terminal(40, 10)
         await until(pilot, lambda: len(shown(app)) == 9)
+
+
+async def test_keys_go_on_working_while_the_log_hangs_and_are_made_up_for_when_it_answers(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+    answers.set()
+
+    class HangingFile(LogFile):
+        def before(self, offset: int, rows: int) -> list[LogLine]:
+            assert answers.wait(60)
+            return super().before(offset, rows)
+
+    monkeypatch.setattr(log_reader, "LogFile", HangingFile)
+    app = LogApp(log)
+    async with app.run_test(size=(60, 11)) as pilot:
+        await until(pilot, lambda: "line 991" in status(app))
+        answers.clear()
+        await pilot.press("pageup", "up", "up", "x", "z")
+        assert app.taken == ["x", "z"]
+        assert "line 991" in status(app), "it still hangs"
+        answers.set()
+        await until(pilot, lambda: "line 980" in status(app))
+
+
+async def test_a_pane_can_be_taken_away_and_opened_on_another_log_while_one_hangs(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+
+    class HangingFile(LogFile):
+        def __init__(self, path: Path) -> None:
+            if path == log:
+                assert answers.wait(60)
+            super().__init__(path)
+
+    monkeypatch.setattr(log_reader, "LogFile", HangingFile)
+    other = log.with_name("other.log")
+    other.write_text("another line\n")
+    app = LogApp(log)
+    async with app.run_test(size=(60, 11)) as pilot:
+        await pilot.press("pageup", "up")
+        assert "train.log" in status(app)
+        app.query_one(LogView).open(other)
+        await until(pilot, lambda: shown(app) == ["another line"])
+        app.query_one(LogView).open(log)
+        await pilot.press("up")
+        await app.query_one(LogView).remove()
+    answers.set()
