@@ -21,6 +21,10 @@ from action_lab import ActionLab, prepare  # noqa: E402
 from ready_verbs import READY  # noqa: E402
 
 from kev import files  # noqa: E402
+from kev.ledger.book import Ledger  # noqa: E402
+from kev.ledger.views import with_work, write_views  # noqa: E402
+from kev.records.base import read_record, write_record  # noqa: E402
+from kev.records.session import SessionState  # noqa: E402
 from kevtui.screens.action_dialog import ActionDialog  # noqa: E402
 from kevtui.screens.fields import FieldsScreen  # noqa: E402
 
@@ -59,6 +63,7 @@ PICTURES = (
 async def draw(picture: Picture, lab: ActionLab) -> None:
     verb = VERBS[picture.verb]
     (picture.prepare or verb.prepare)(lab)
+    _publish(lab)
     async with acting(lab, size=picture.size, undo_window_s=60) as it:
         await it.press(await verb.reach(it))
         if picture.is_asked:
@@ -72,6 +77,15 @@ async def draw(picture: Picture, lab: ActionLab) -> None:
         drawn = it.app.export_screenshot(title="kevtui").encode()
         files.write_atomic(IMAGES / f"{picture.name}.svg", drawn)
         it.screen.actions.take_back()
+
+
+def _publish(lab: ActionLab) -> None:
+    """What the engine writes for others to read, of the ledger that the lab has filled, and whose the round is."""
+    units = Ledger(lab.runs).read()
+    write_views(lab.runs, units)
+    state = read_record(lab.state, SessionState)
+    opened_for = {"rounds": ["experiments/rounds/r201.json"]}
+    write_record(lab.state, with_work(SessionState.model_validate(state.to_json() | opened_for), units))
 
 
 async def _go_on(it: Acting, picture: Picture) -> None:
