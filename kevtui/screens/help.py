@@ -4,13 +4,17 @@ from collections.abc import Iterable
 from typing import ClassVar, Protocol
 
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Input, Static
 
+from kevtui.screens.hanging import hanging
 from kevtui.screens.over import OverScreen
+
+WIDEST, BESIDE_TEXT = 100, 6
+"""Cells of the dialog, and of its border, padding and scroll bar."""
 
 
 class HelpRow(Protocol):
@@ -36,20 +40,21 @@ def matching(rows: Iterable[HelpRow], words: str) -> list[HelpRow]:
     ]
 
 
-def help_text(rows: Iterable[HelpRow]) -> Text:
-    """The rows under the names of their groups, keys in one column."""
+def help_text(rows: Iterable[HelpRow], width: int = 1000) -> Text:
+    """The rows under the names of their groups, keys in one column, in lines of at most `width` cells."""
     rows = list(rows)
     if not rows:
         return Text("no key matches", style="dim")
-    width = max(len(row.label) for row in rows)
+    keys = max(len(row.label) for row in rows)
     text = Text()
     for group in dict.fromkeys(row.group for row in rows):
         text.append(f"\n{group}\n" if text else f"{group}\n", style="bold")
         for row in rows:
             if row.group == group:
-                text.append(f"  {row.label:<{width}}  ", style="bold")
-                text.append(f"{row.text}{'' if row.label else f'  (palette: {row.verb})'}")
-                text.append(f"{'  (asks first)' if row.danger else ''}\n")
+                text.append(f"  {row.label:<{keys}}  ", style="bold")
+                found = "" if row.label else f"  (palette: {row.verb})"
+                asks = "  (asks first)" if row.danger else ""
+                text.append(f"{hanging(f'{row.text}{found}{asks}', keys + 4, width)}\n")
     text.rstrip()
     return text
 
@@ -87,20 +92,21 @@ class HelpScreen(OverScreen[None]):
             search.cursor_blink = False
             yield search
             with VerticalScroll(can_focus=False):
-                yield Static(self._text(""), markup=False)
+                yield Static(markup=False)
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
 
     @on(Input.Changed)
-    def _narrow(self, event: Input.Changed) -> None:
-        self.query_one(Static).update(self._text(event.value))
+    @on(events.Resize)
+    def _show(self) -> None:
+        self.query_one(Static).update(self._text(self.query_one(Input).value))
 
     def action_scroll_rows(self, rows: int) -> None:
         self.query_one(VerticalScroll).scroll_relative(y=rows, animate=False)
 
     def _text(self, words: str) -> Text:
-        text = help_text(matching(self._rows, words))
+        text = help_text(matching(self._rows, words), min(WIDEST, self.size.width * 9 // 10) - BESIDE_TEXT)
         if self._ascii:
             text.plain = text.plain.translate({ord("↑"): "^", ord("↓"): "v", ord("…"): "."})
         return text

@@ -14,12 +14,16 @@ from textual.widgets.option_list import Option
 
 from kevtui.glyphs import to_ascii
 from kevtui.keymap import Binding
+from kevtui.screens.hanging import hanging
 from kevtui.screens.over import OverScreen
 
 ASKED = "a command; enter runs it, escape closes"
 
 _KEY = 9
 """Cells for the widest key, "shift+tab"."""
+
+WIDEST, BESIDE_TEXT = 90, 4
+"""Cells of the dialog, and of its border and padding."""
 
 
 class Command(NamedTuple):
@@ -81,31 +85,38 @@ class PaletteScreen(OverScreen[str]):
             search = Input(placeholder=self._asked)
             search.cursor_blink = False
             yield search
-            options = OptionList(*self._options(), markup=False)
+            options = OptionList(markup=False)
             options.can_focus = False
             yield options
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
-        self.query_one(OptionList).highlighted = 0
 
     def _options(self) -> list[Option]:
         width = max((len(command.title) for command in self._offered), default=0)
-        return [Option(self._prompt(command, width)) for command in self._found]
+        keys = _KEY if any(command.key for command in self._offered) else 0
+        return [Option(self._prompt(command, width, keys)) for command in self._found]
 
-    def _prompt(self, command: Command, width: int) -> Text:
-        title, key, text = f"{command.title:<{width}}", command.key, command.text
+    def _prompt(self, command: Command, width: int, keys: int) -> Text:
+        title, key, text = f"{command.title:<{width}}  ", f"{command.key:<{keys}}  " if keys else "", command.text
         if self._ascii:
             title, key, text = to_ascii(title), to_ascii(key), to_ascii(text)
-        return Text.assemble((f"{title}  ", "bold"), (f"{key:<{_KEY}}  ", "dim"), text)
+        room = min(WIDEST, self.size.width * 9 // 10) - BESIDE_TEXT
+        return Text.assemble((title, "bold"), (key, "dim"), hanging(text, len(title) + len(key), room))
 
     @on(Input.Changed)
     def _narrow(self, event: Input.Changed) -> None:
         self._found = matching(self._offered, event.value)
+        self._fill(0)
+
+    def on_resize(self) -> None:
+        self._fill(self.query_one(OptionList).highlighted or 0)
+
+    def _fill(self, highlighted: int) -> None:
         options = self.query_one(OptionList)
         options.clear_options()
         options.add_options(self._options())
-        options.highlighted = 0 if self._found else None
+        options.highlighted = highlighted if self._found else None
 
     @on(Input.Submitted)
     def _run(self) -> None:

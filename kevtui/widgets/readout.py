@@ -69,8 +69,8 @@ def short(arm: Arm, view: View) -> Line:
     failed = next((c for c in arm.criteria if c.verdict is Verdict.FAIL), None)
     if failed is not None:
         pen.add(f"  {glyphs.BAD} ", Role.BAD).add(failed.name)
-        pen.add(f" {criteria.number(failed.value)}", Role.BAD)
-        pen.add(f", needs {criteria.need(failed)}", Role.DIM)
+        _if_it_fits(pen, f" {criteria.number(failed.value)}", Role.BAD)
+        _if_it_fits(pen, f", needs {criteria.need(failed)}")
     elif arm.missing:
         pen.add(f"  {_reads(len(arm.missing))} missing", Role.WARN)
     return pen.line()

@@ -1,0 +1,52 @@
+"""Text in the last of several columns stays in that column."""
+
+import pytest
+import sample_snapshots as samples
+from hypothesis import given
+from hypothesis import strategies as st
+from shown_app import shown
+
+from kevtui import themes
+from kevtui.screens.hanging import hanging
+from kevtui.widgets.ink import Ink
+from kevtui.widgets.line import text_of
+from kevtui.widgets.painting import View
+from kevtui.widgets.readout import short
+
+words = st.lists(st.text("abc-/", min_size=1, max_size=30), min_size=1, max_size=12).map(" ".join)
+
+
+@given(words, st.integers(0, 40), st.integers(50, 120))
+def test_no_line_is_too_long_or_begins_left_of_the_column_and_nothing_is_lost(
+    text: str, column: int, width: int
+) -> None:
+    first, *rest = hanging(text, column, width).split("\n")
+    assert len(first) <= width - column
+    assert all(len(line) <= width and line.startswith(" " * column) for line in rest)
+    assert "".join([first, *rest]).replace(" ", "") == text.replace(" ", "")
+
+
+def test_without_room_the_text_stays_as_it_is() -> None:
+    assert hanging("a b c d e f g h", 30, 36) == "a b c d e f g h"
+
+
+@pytest.mark.parametrize("key", ["question_mark", "ctrl+p"])
+async def test_what_a_dialog_says_of_a_key_stays_in_its_column_on_a_phone(key: str) -> None:
+    async with shown(samples.night(), (80, 24)) as it:
+        await it.pilot.press(key)
+        await it.pilot.pause()
+        lines = it.lines()
+        number = next(number for number, line in enumerate(lines) if "Everything known" in line)
+        assert "and copy" in lines[number + 1]
+        assert lines[number + 1].index(lines[number + 1].split("│")[1].strip()) == lines[number].index("Everything")
+
+
+@pytest.mark.parametrize("width", range(30, 100))
+def test_a_figure_that_has_no_room_is_left_out_and_never_cut(width: int) -> None:
+    readout = samples.night().readout
+    assert readout is not None
+    arm = next(arm for arm in readout.arms if "fail" in {criterion.verdict for criterion in arm.criteria})
+    text = text_of(short(arm, View(width, 1, Ink(themes.load(themes.DEFAULT)))))
+    failed = next(criterion for criterion in arm.criteria if criterion.verdict == "fail")
+    said = text.partition(failed.name)[2].strip()
+    assert said in ("", "0.0412", "0.0412, needs ≤ 0.0381")
