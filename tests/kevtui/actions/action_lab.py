@@ -4,6 +4,8 @@ The engine's commands run with the checkout as their directory, so a package `ke
 Everything else is the product's own.
 """
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -12,8 +14,9 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pytest
 from checkouts import changed, git, good_spec, write_checkout, write_spec
 
 from kev import files
@@ -27,6 +30,7 @@ from kev.rounds.trial_orders import Provenance, trial_orders
 from kev.session import create_state
 from kevtui.actions.proposal import Proposal, Wish
 from kevtui.actions.propose import propose
+from kevtui.cli import main
 
 PLAN = "# Plan\n\n## Round 201\n\nDoes it help?\n"
 FULL, DELTA = "trial/r201-full/trial-0", "trial/r201-delta/trial-0"
@@ -144,6 +148,16 @@ class ActionLab:
         acted = Acted(process)
         return acted.end() if wait else acted
 
+    def ask(self, *arguments: str, env: dict[str, str] | None = None) -> "Asked":
+        """`act` in this process, which takes a tenth of the time: for what starts nothing."""
+        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
+            for name, value in ({"XDG_CONFIG_HOME": str(self.root / "config")} | (env or {})).items():
+                patch.setenv(name, value)
+            code = main(["act", *arguments, "--root", str(self.root), "--json"])
+        out.seek(0)
+        return Asked(code, json.load(out))
+
     @property
     def calls(self) -> list[list[str]]:
         """What the engine was asked for, in order."""
@@ -157,6 +171,13 @@ class ActionLab:
     def events(self) -> list[dict[str, Any]]:
         path = self.runs / "night-events.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+class Asked(NamedTuple):
+    """The exit status and the answer of `act`."""
+
+    code: int
+    report: dict[str, Any]
 
 
 class Acted:

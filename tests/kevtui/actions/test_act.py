@@ -67,24 +67,24 @@ def test_of_many_at_once_one_is_done(lab: ActionLab) -> None:
 
 def test_what_spends_needs_yes_and_above_the_threshold_the_name(lab: ActionLab) -> None:
     for arguments in (("launch", "r201"), ("launch", "r201", "--yes"), ("launch", "r201", "--yes", "--name", "r20")):
-        acted = lab.act(*arguments)
-        assert (acted.code, acted.report["state"]) == (exit_codes.UNCONFIRMED, "unconfirmed")
-        assert acted.report["type_to_confirm"] == "r201"
+        asked = lab.ask(*arguments)
+        assert (asked.code, asked.report["state"]) == (exit_codes.UNCONFIRMED, "unconfirmed")
+        assert asked.report["type_to_confirm"] == "r201"
     assert lab.calls == [] and lab.events == []
 
 
 def test_a_destructive_verb_needs_its_target_even_where_there_is_only_one(lab: ActionLab) -> None:
     for arguments in (("launch", "--yes"), ("cancel", "--yes"), ("confirm", "r201", "--yes"), ("close", "--yes")):
-        assert lab.act(*arguments).code == exit_codes.USAGE
-    assert lab.act("launch", "--dry-run").report["target"] == "r201"
+        assert lab.ask(*arguments).code == exit_codes.USAGE
+    assert lab.ask("launch", "--dry-run").report["target"] == "r201"
     assert lab.calls == []
 
 
 def test_past_the_authorization_it_is_refused_whatever_is_said(lab_with: Callable[[str], ActionLab]) -> None:
     lab = lab_with("79")  # 71.1 after the reserve, of which 10 are spent: 61.1, and 61.38 are needed
-    acted = lab.act(*LAUNCH)
-    assert acted.code == exit_codes.REFUSED
-    assert "the authorization covers it: no" in acted.report["text"]
+    asked = lab.ask(*LAUNCH)
+    assert asked.code == exit_codes.REFUSED
+    assert "the authorization covers it: no" in asked.report["text"]
     assert lab.calls == []
 
 
@@ -95,9 +95,9 @@ def test_without_a_fresh_reading_nothing_is_started(lab: ActionLab, age_s: float
         state = json.loads(path.read_text())
         state["readings"] = []
         path.write_text(json.dumps(state))
-    acted = lab.act(*LAUNCH)
-    assert acted.code == exit_codes.REFUSED
-    unmet = [check["text"] for check in acted.report["checks"] if check["met"] is False]
+    asked = lab.ask(*LAUNCH)
+    assert asked.code == exit_codes.REFUSED
+    unmet = [check["text"] for check in asked.report["checks"] if check["met"] is False]
     assert "the billing reading is fresh" in unmet
     assert lab.calls == []
 
@@ -114,7 +114,7 @@ def test_a_card_without_a_price_is_refused_with_study_value_and_the_known_ones(l
     assert not proposal.ready
     unknown_is_no_zero(proposal)
     if gpu == "B300":
-        assert lab.act(*LAUNCH).code == exit_codes.REFUSED
+        assert lab.ask(*LAUNCH).code == exit_codes.REFUSED
     assert lab.calls == []
 
 
@@ -135,7 +135,7 @@ def test_a_ledger_that_cannot_be_read_is_never_taken_for_all_started_or_for_no_c
     proposal = lab.propose(verb, "r201")
     assert not proposal.already and not proposal.ready
     assert proposal.bound is None and "$0.00 at most" not in str(proposal.to_json())
-    assert lab.act(verb, "r201", "--yes", "--name", "r201").code == exit_codes.REFUSED
+    assert lab.ask(verb, "r201", "--yes", "--name", "r201").code == exit_codes.REFUSED
 
 
 def test_a_failure_is_told_with_its_cause_and_may_be_tried_again(lab: ActionLab) -> None:
@@ -182,9 +182,9 @@ def test_a_runner_that_is_killed_leaves_its_command_in_charge(lab: ActionLab) ->
 
 def test_something_else_than_was_shown_is_not_done(lab: ActionLab) -> None:
     shown = lab.act("launch", "r201", "--dry-run").report["id"]
-    assert lab.act(*LAUNCH, "--expect", "launch-r201-0000000000").code == exit_codes.REFUSED
+    assert lab.ask(*LAUNCH, "--expect", "launch-r201-0000000000").code == exit_codes.REFUSED
     lab.start("trial/r201-full/trial-0")
-    assert lab.act(*LAUNCH, "--expect", shown).code == exit_codes.REFUSED
+    assert lab.ask(*LAUNCH, "--expect", shown).code == exit_codes.REFUSED
     assert lab.calls == []
 
 
@@ -208,8 +208,8 @@ def test_read_only_refuses_and_creates_nothing(lab: ActionLab, how: str) -> None
         (lab.root / "config" / "kevtui" / "config.toml").write_text("read_only = true\n")
     options = ["--read-only"] if how == "--read-only" else []
     for arguments in (LAUNCH, ("pull", "r201-full"), ("validate", "r201"), ("pause",)):
-        acted = lab.act(*arguments, *options, env=env)
-        assert acted.code == exit_codes.REFUSED, acted.report
+        asked = lab.ask(*arguments, *options, env=env)
+        assert asked.code == exit_codes.REFUSED, asked.report
     assert lab.act(*LAUNCH, "--dry-run", *options, env=env).code == 0
     assert sorted(lab.runs.rglob("*")) == before
     assert lab.calls == []
