@@ -13,6 +13,8 @@ export OMP_NUM_THREADS ?= 1
 export HF_HUB_OFFLINE = 1
 export HF_HUB_DISABLE_TELEMETRY = 1
 export TOKENIZERS_PARALLELISM = false
+# Wherever they are switched off: tests start hundreds of programs, each of which would be compiled anew.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo demo-train test check format soak look clean
 

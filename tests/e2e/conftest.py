@@ -160,5 +160,5 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Night]:
 def own_night(night: Night, tmp_path: Path) -> Night:
     """A checkout of its own, with a session that counts no other test's work, on the same deployed app."""
     root = tmp_path / "checkout"
-    shutil.copytree(night.root, root, ignore=shutil.ignore_patterns("runs", "__pycache__", ".git"))
+    shutil.copytree(night.root, root, ignore=shutil.ignore_patterns("runs", ".git"))
     return Night(root, night.emulator)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,13 @@ from kev.autorl.results import read_results
 
 REPOSITORY = Path(__file__).parents[3]
 OFFLINE = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-BASE = [sys.executable, str(REPOSITORY / "scripts" / "make_tiny_base.py"), "--problems", "--out"]
+
+
+def make_base(directory: Path) -> Path:
+    """A base whose tokenizer knows the words of the problems."""
+    script = runpy.run_path(str(REPOSITORY / "scripts" / "make_tiny_base.py"))
+    assert script["main"](["--problems", "--out", str(directory)]) == 0
+    return directory
 
 
 @pytest.mark.parametrize(
@@ -66,8 +73,7 @@ def test_an_agent_that_trains_submits_each_round_and_appends_it(tmp_path: Path) 
     assert "STEPS = 70" in script
     (agent / "train.py").write_text(script.replace("STEPS = 70", "STEPS = 20"))
     write_training_data(tmp_path / "data", steps=1)
-    base = tmp_path / "tiny"
-    subprocess.run([*BASE, str(base)], check=True, env=OFFLINE, capture_output=True)
+    base = make_base(tmp_path / "tiny")
     started = [
         sys.executable, "-m", "kev.autorl", "run", "--agent", str(agent), "--task", str(write_task(tmp_path / "task")),
         "--model", str(base), "--data", str(tmp_path / "data"), "--root", str(tmp_path / "runs"), "--json",
@@ -87,8 +93,7 @@ def test_an_agent_that_trains_submits_each_round_and_appends_it(tmp_path: Path) 
 @pytest.mark.soak
 @pytest.mark.parametrize(("agent", "seconds"), [("example_sft", 280), ("example_grpo", 570)])
 def test_an_agent_that_trains_ends_better_than_its_base(tmp_path: Path, agent: str, seconds: int) -> None:
-    base = tmp_path / "tiny"
-    subprocess.run([*BASE, str(base)], check=True, env=OFFLINE, capture_output=True)
+    base = make_base(tmp_path / "tiny")
     started = [
         sys.executable, "-m", "kev.autorl", "run", "--agent", agent, "--task", "arithmetic", "--model", str(base),
         "--root", str(tmp_path / "runs"), "--json", "--timeout", str(seconds),
