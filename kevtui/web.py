@@ -1,6 +1,7 @@
 """`kevtui web`: the dashboard in a browser on this machine, through textual-serve. Read-only unless asked otherwise."""
 
 import argparse
+import os
 import secrets
 import shlex
 import socket
@@ -33,7 +34,8 @@ def serve(arguments: argparse.Namespace) -> int:
     try:
         listener = socket.create_server((HOST, arguments.port))
     except OSError as error:
-        raise KevError(f"{HOST}:{arguments.port}: {error.strerror or error}; --port takes another") from None
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise KevError(f"{HOST}:{arguments.port}: {why}; --port takes another") from None
     with listener:
         _say(f"{server.address} shows {title}{'' if arguments.actions else ', read-only'}; ctrl-C ends it")
         server.run(listener)
@@ -70,8 +72,6 @@ def make_server(command: str, port: int, title: str, *, secret: str = "") -> "Ow
 
 
 def _say(line: str) -> None:
-    import os
-
     from kevtui.headless.output import Output
 
     Output(sys.stdout, os.environ).write(f"{line}\n")
