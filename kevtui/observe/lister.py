@@ -26,7 +26,7 @@ SETTLED_EVERY = 8
 _TRUST_NS = 3_000_000_000
 """A folder's stamp vouches for its names only once it is this old: stamps are as coarse as 2 s on some volumes."""
 
-_RELIST_EVERY = 16
+RELIST_EVERY = 16
 
 TRIAL_DIRECTORY = re.compile(r"\d{2,}-.+")
 _STEP_DIRECTORY = re.compile(r"step-\d{1,12}")
@@ -40,6 +40,8 @@ _CUT_OFF = frozenset((errno.ENOTCONN, errno.ESTALE, errno.EHOSTDOWN, errno.EHOST
 """What a volume whose other end is away says of everything on it."""
 
 Rule = Callable[[tuple[str, ...], str], bool]
+Listing = tuple[dict[str, Signature], tuple[str, ...]]
+"""The wanted files of a folder, and the folders in it that are entered."""
 
 
 @dataclass(slots=True)
@@ -75,7 +77,7 @@ class Lister:
         before = self._moves
         known_unreadable = dict(self.unreadable)
         for top in self._trees:
-            self._visit(top, top, (), relist=self._sweeps % _RELIST_EVERY == 0)
+            self._visit(top, top, (), relist=self._sweeps % RELIST_EVERY == 0)
         return self._moves != before or known_unreadable != self.unreadable
 
     def look(self, paths: Iterable[str]) -> bool:
@@ -107,8 +109,7 @@ class Lister:
         return max((top for top in self._trees if folder == top or folder.startswith(top + "/")), key=len)
 
     def _visit(self, top: str, path: str, parts: tuple[str, ...], *, relist: bool, deep: bool = True) -> None:
-        known = self.folders.get(path)
-        if deep and known and self._sweeps % SETTLED_EVERY and known.files.keys() & _ENDED:
+        if deep and self._is_settled(path, self._sweeps):
             return
         try:
             known = self._look_at(top, path, parts, relist=relist)
@@ -129,14 +130,27 @@ class Lister:
             if deep or child not in self.folders:
                 self._visit(top, child, (*parts, name), relist=relist)
 
+    def _is_settled(self, path: str, sweep: int) -> bool:
+        """Whether a folder need not be looked at in the sweep of that number."""
+        known = self.folders.get(path)
+        return known is not None and bool(sweep % SETTLED_EVERY and known.files.keys() & _ENDED)
+
+    def _keeps_names(self, path: str, stamp_ns: int, relist: bool) -> bool:
+        """Whether a folder with that stamp need not be listed again."""
+        known = self.folders.get(path)
+        return known is not None and known.trusted and known.stamp_ns == stamp_ns and not relist
+
+    def _stat(self, path: str) -> os.stat_result:
+        return os.stat(path)  # noqa: PTH116
+
     def _look_at(self, top: str, path: str, parts: tuple[str, ...], *, relist: bool) -> Folder:
         known = self.folders.get(path)
-        stamp_ns = os.stat(path).st_mtime_ns  # noqa: PTH116
-        if known and known.trusted and known.stamp_ns == stamp_ns and not relist:
+        stamp_ns = self._stat(path).st_mtime_ns
+        if known and self._keeps_names(path, stamp_ns, relist):
             files = {}
             for name in known.files:
                 try:
-                    files[name] = _signature(os.stat(f"{path}/{name}"))  # noqa: PTH116
+                    files[name] = _signature(self._stat(f"{path}/{name}"))
                 except FileNotFoundError:
                     known.trusted = False
         else:
@@ -155,7 +169,7 @@ class Lister:
             self._mark(path)
         return known
 
-    def _list(self, top: str, path: str, parts: tuple[str, ...]) -> tuple[dict[str, Signature], tuple[str, ...]]:
+    def _list(self, top: str, path: str, parts: tuple[str, ...]) -> Listing:
         want_file, want_folder = self._trees[top]
         files: dict[str, Signature] = {}
         folders: list[str] = []

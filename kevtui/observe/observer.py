@@ -39,7 +39,13 @@ POLL_S = 2.0
 """The slow look at every file, behind the events that may not come."""
 
 SWEEP_SHARE = 0.005
-"""A sweep may take this share of the time: with thousands of files the poll slows down instead of costing more."""
+"""A sweep may take this share of the CPU: with thousands of files the poll slows down instead of costing more."""
+
+RESTS = 4.0
+"""And it is left alone for so many times as long as it took: a slow link has other things to do, too."""
+
+SLOW_S = 1.0
+"""A sweep that takes longer is not made again for ages alone, only when it is due."""
 
 LEASES_VARIABLE = "KEV_LEASES_DIR"
 
@@ -72,7 +78,7 @@ class Observer:
         self._transitions = Transitions()
         self._last: Snapshot | None = None
         self._swept_at: float | None = None
-        self._sweep_cost_s = 0.0
+        self._sweep_cpu_s = self._sweep_took_s = 0.0
         self._fresh = False
         self._asked_s = 0.0
         self._passed: tuple[datetime, float] | None = None
@@ -119,7 +125,7 @@ class Observer:
         now, monotonic = self._clock.now(), self._clock.monotonic()
         self._notice_suspension(now, monotonic)
         self._sources.begin(now_unix=now.timestamp(), monotonic=monotonic)
-        if not self._fresh:
+        if not self._fresh and not self._may_rest():
             self._sweep()
         self._fresh = False
         self._last = renewed(self._last, self._fold(now, self._sources.take_changed()))
@@ -136,7 +142,11 @@ class Observer:
         self._passed, self._asked_s = (now, monotonic), POLL_S
 
     def _interval_s(self) -> float:
-        return max(POLL_S, self._sweep_cost_s / SWEEP_SHARE)
+        return max(POLL_S, self._sweep_cpu_s / SWEEP_SHARE, self._sweep_took_s * RESTS)
+
+    def _may_rest(self) -> bool:
+        """Whether the volume is slow, and not to be asked again yet."""
+        return self._sweep_took_s > SLOW_S and time.monotonic() < self._next_sweep()
 
     def _next_sweep(self) -> float:
         return (self._swept_at or 0.0) + self._interval_s()
@@ -144,13 +154,13 @@ class Observer:
     def _sweep(self) -> bool:
         # The watcher's words are taken first: what moves during the sweep is then told of again.
         self._changes.take()
-        start = time.monotonic()
+        start, cpu = time.monotonic(), time.thread_time()
         unreadable = len(self._sources.lister.unreadable)
         moved = self._sources.lister.sweep()
         if len(self._sources.lister.unreadable) < unreadable:
             self._changes.renew()
         self._swept_at = time.monotonic()
-        self._sweep_cost_s = self._swept_at - start
+        self._sweep_cpu_s, self._sweep_took_s = time.thread_time() - cpu, self._swept_at - start
         return moved
 
     def _look(self) -> bool:

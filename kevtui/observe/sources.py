@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from kev import files
 from kev.errors import DamagedFile
 from kev.records.base import Record, parse_record
+from kevtui.observe import mounts
+from kevtui.observe.far_lister import FarLister
 from kevtui.observe.lister import (
     CUT_OFF,
     GONE,
@@ -86,7 +88,8 @@ class Sources:
         self._still: dict[str, _Still] = {}
 
     def _make_lister(self, trees: dict[Path, tuple[Rule, Rule]]) -> Lister:
-        return Lister(trees)
+        # Only what this asks about lies there in thousands.
+        return FarLister(trees) if mounts.shared_kind(Path(self.runs)) else Lister(trees)
 
     def begin(self, *, now_unix: float, monotonic: float) -> None:
         self.now_unix, self.monotonic = now_unix, monotonic
