@@ -7,8 +7,9 @@ and writing a file of an older shape changes nothing in it. Money is Decimal ins
 import os
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 # Before pydantic builds its first schema it searches every installed distribution for plugins, which takes longer
 # than reading a session. No record needs one; who wants one says so in the environment.
@@ -23,6 +24,9 @@ from kev.text import shorten, visible
 
 LATEST_UNIX_SECONDS = 253_402_300_799
 """The last second of the year 9999; a larger figure is milliseconds or damage."""
+
+LARGEST_REMEMBERED = 64 * 1024
+"""Bytes of a file whose record is kept in memory; nearly all are far smaller."""
 
 MAX_DOLLARS = 10**12
 """No amount is as large: such a figure is damage, and a file that held one might not be read again."""
@@ -110,12 +114,20 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 def parse_record(path: Path, value: Any, shape: type[AnyRecord]) -> AnyRecord:
     """`value`, which `path` held, as a record. Raises DamagedFile naming the first key of the wrong shape."""
+    try:
+        return _record_of(value, shape)
+    except ValueError as error:
+        raise DamagedFile(path, str(error)) from None
+
+
+def _record_of(value: Any, shape: type[AnyRecord]) -> AnyRecord:
+    """Raises ValueError with the reason in words."""
     if not isinstance(value, dict):
-        raise DamagedFile(path, f"holds {_kind(value)} where an object belongs")
+        raise ValueError(f"holds {_kind(value)} where an object belongs")
     try:
         return shape.model_validate(value)
     except ValidationError as error:
-        raise DamagedFile(path, reason_of(error)) from None
+        raise ValueError(reason_of(error)) from None
 
 
 def reason_of(error: ValidationError) -> str:
@@ -128,11 +140,20 @@ def reason_of(error: ValidationError) -> str:
 
 def read_record(path: Path, shape: type[AnyRecord]) -> AnyRecord:
     """The record in `path`. Raises NotFound, or DamagedFile with the reason and a complete copy, if there is one."""
-    value = files.read_json(path)
+    data = files.read_bytes(path)
     try:
-        return parse_record(path, value, shape)
-    except DamagedFile as error:
-        raise DamagedFile(path, error.reason, recoverable=files.find_recoverable(path)) from None
+        return _parse(data, shape) if len(data) > LARGEST_REMEMBERED else cast(AnyRecord, _remembered(data, shape))
+    except ValueError as error:
+        raise DamagedFile(path, str(error), recoverable=files.find_recoverable(path)) from None
+
+
+def _parse(data: bytes, shape: type[AnyRecord]) -> AnyRecord:
+    return _record_of(files.parse_json(data), shape)
+
+
+# Most of what is read is what was read a moment ago: by the next decision of the gate, or the next pass of a watch.
+# A record is never changed, so the same bytes may be the same record.
+_remembered = lru_cache(maxsize=64)(_parse)
 
 
 def write_record(path: Path, record: Record) -> None:

@@ -6,8 +6,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from kev import files
-from kev.errors import Refused
-from kev.records.base import parse_record
+from kev.errors import DamagedFile, Refused
+from kev.records.base import read_record
 from kev.records.session import SessionState, SpendReading
 
 
@@ -30,10 +30,14 @@ def update_state(path: Path, change: Callable[[SessionState], SessionState]) -> 
 
 def change_locked_state(path: Path, change: Callable[[SessionState], SessionState]) -> SessionState:
     """As `update_state`, for a caller that holds the session's lock already."""
-    value = files.read_json(path)
-    if isinstance(value, dict) and "session" not in value and "night" in value:
-        raise Refused(f"{path}: written by an earlier engine; it is read, never changed")
-    changed = change(parse_record(path, value, SessionState))
+    try:
+        state = read_record(path, SessionState)
+    except DamagedFile:
+        value = files.read_json(path)
+        if isinstance(value, dict) and "session" not in value and "night" in value:
+            raise Refused(f"{path}: written by an earlier engine; it is read, never changed") from None
+        raise
+    changed = change(state)
     files.write_atomic(path, files.dump_json(changed.to_json()))
     return changed
 

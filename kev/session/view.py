@@ -10,7 +10,7 @@ from typing import Any
 
 from kev import budget, files
 from kev.errors import DamagedFile
-from kev.records.base import parse_record
+from kev.records.base import parse_record, read_record
 from kev.records.instant import read_instant
 from kev.records.session import NightState, SessionState, SessionStudy, SpecBudget, SpendReading
 
@@ -101,7 +101,10 @@ class Session:
 
 def read_session(path: Path) -> Session:
     """The session whose state is in `path`, in either schema. Raises NotFound or DamagedFile."""
-    return parse_session(path, files.read_json(path))
+    try:
+        return session_of_state(path, read_record(path, SessionState))
+    except DamagedFile:  # or of the other schema
+        return parse_session(path, files.read_json(path))
 
 
 def parse_session(path: Path, value: Any) -> Session:

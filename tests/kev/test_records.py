@@ -50,6 +50,19 @@ def test_a_record_written_back_is_what_was_read(shape: type[Record], value: dict
     assert identical(sorted_deeply(files.read_json(path)), sorted_deeply(value))
 
 
+def test_an_unchanged_file_is_parsed_once_and_a_changed_one_anew(tmp_path: Path) -> None:
+    path = tmp_path / "a.spawn.json"
+    write_record(path, parse_record(PLACE, SPAWN, SpawnRecord))
+    first = read_record(path, SpawnRecord)
+    assert read_record(path, SpawnRecord) is first
+    write_record(path, parse_record(PLACE, {**SPAWN, "gpu": "H200:8"}, SpawnRecord))
+    assert read_record(path, SpawnRecord).gpu == "H200:8"
+    path.write_bytes(b"{}")
+    for _ in range(2):
+        with pytest.raises(DamagedFile, match="field required"):
+            read_record(path, SpawnRecord)
+
+
 @pytest.mark.parametrize(("shape", "value"), EXAMPLES, ids=[shape.__name__ for shape, _ in EXAMPLES])
 def test_unknown_keys_survive_at_the_top(shape: type[Record], value: dict[str, Any]) -> None:
     strange = {**value, "from_the_future": {"deep": [1, None, "\u2028"]}}
