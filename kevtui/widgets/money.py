@@ -37,16 +37,42 @@ def wide(money: Money, view: View) -> list[tuple[str, Line]]:
     pen = view.pen()
     _headroom(pen, money)
     _burn(pen.gap(3), money)
-    if money.gateway_spent is not None or money.gateway_authorization is not None:
-        pen.gap(3)
-        _labelled(pen, "AI gateway", figures.money(money.gateway_spent))
-        pen.add(" of ", Role.DIM).add(figures.money(money.gateway_authorization))
+    # A cut amount would be read as another one: what has no room has a line of its own, or none.
+    later = [] if _gateway(pen.gap(3), money) else [("gateway", _gateway)]
     lines.append(("headroom", pen.line()))
 
     pen = view.pen()
     _provenance(pen, money)
+    later += [] if _metered(pen.gap(3), money) else [("metered", _metered)]
     lines.append(("reading", pen.line()))
+    for key, add in later:
+        pen = view.pen()
+        if len(lines) < view.height and add(pen, money):
+            lines.append((key, pen.line()))
     return lines
+
+
+def _gateway(pen: Pen, money: Money) -> bool:
+    """Whether there was room for it."""
+    if money.gateway_spent is None and money.gateway_authorization is None:
+        return True
+    spent, authorized = figures.money(money.gateway_spent), figures.money(money.gateway_authorization)
+    if not pen.fits("AI gateway ", spent, " of ", authorized):
+        return False
+    _labelled(pen, "AI gateway", spent)
+    pen.add(" of ", Role.DIM).add(authorized)
+    return True
+
+
+def _metered(pen: Pen, money: Money) -> bool:
+    """Whether there was room for it."""
+    if money.metered is None or money.baseline is None:
+        return True
+    text = f"metered {figures.money(money.metered)} − baseline {figures.money(money.baseline)}"
+    if not pen.fits(text):
+        return False
+    pen.add(text, Role.DIM)
+    return True
 
 
 def _spend(pen: Pen, money: Money) -> None:
@@ -73,7 +99,7 @@ def narrow(money: Money, view: View) -> list[tuple[str, Line]]:
     if view.height > 1:
         pen = view.pen().gap()
         _burn(pen, money)
-        _provenance(pen.gap(2), money, short=True)
+        _provenance(pen.gap(2), money)
         lines.append(("reading", pen.line()))
     return lines
 
@@ -153,7 +179,7 @@ def _burn(pen: Pen, money: Money) -> None:
             pen.add(f" {money.exhaustion_note}", Role.DIM)
 
 
-def _provenance(pen: Pen, money: Money, *, short: bool = False) -> None:
+def _provenance(pen: Pen, money: Money) -> None:
     if money.reading_age_s is None:
         pen.add("no reading" if money.reading_at is None else f"reading of {figures.clock(money.reading_at)}", Role.DIM)
         if money.reading_stale:
@@ -165,7 +191,5 @@ def _provenance(pen: Pen, money: Money, *, short: bool = False) -> None:
             pen.add(", too old to launch on", Role.BAD)
     if money.source:
         pen.add(" from ", Role.DIM).add(money.source, Role.DIM)
-    if not short and money.metered is not None and money.baseline is not None:
-        pen.add(f"   metered {figures.money(money.metered)} − baseline {figures.money(money.baseline)}", Role.DIM)
     if money.simulated:
         pen.gap(2).add("simulated", Role.WARN)

@@ -1,4 +1,6 @@
-"""Text in the last of several columns stays in that column."""
+"""Where there is little room: text stays in its column, and no figure is cut, since that reads as another one."""
+
+from dataclasses import replace
 
 import pytest
 import sample_snapshots as samples
@@ -6,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shown_app import shown
 
+from kevtui import format as figures
 from kevtui import themes
 from kevtui.screens.hanging import hanging
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.line import text_of
+from kevtui.widgets.money import wide
 from kevtui.widgets.painting import View
 from kevtui.widgets.readout import short
 
@@ -50,3 +54,19 @@ def test_a_figure_that_has_no_room_is_left_out_and_never_cut(width: int) -> None
     failed = next(criterion for criterion in arm.criteria if criterion.verdict == "fail")
     said = text.partition(failed.name)[2].strip()
     assert said in ("", "0.0412", "0.0412, needs ≤ 0.0381")
+
+
+@pytest.mark.parametrize("height", [3, 4, 9])
+@pytest.mark.parametrize("width", range(60, 160, 3))
+def test_amounts_of_the_meter_that_have_no_room_have_a_line_of_their_own_or_none(width: int, height: int) -> None:
+    money = replace(samples.money(), simulated=True)
+    lines = [text_of(line) for _, line in wide(money, View(width, height, Ink(themes.load(themes.DEFAULT))))]
+    whole = (
+        f"metered {figures.money(money.metered)} − baseline {figures.money(money.baseline)}",
+        f"AI gateway {figures.money(money.gateway_spent)} of {figures.money(money.gateway_authorization)}",
+    )
+    for amounts in whole:
+        there = [line for line in lines if amounts.split("$")[0] in line]
+        assert all(amounts in line for line in there)
+        assert there or height < 9
+    assert any("simulated" in line for line in lines) and len(lines) <= max(3, height)
