@@ -143,6 +143,7 @@ async def _end(service: AppService) -> None:
     finally:
         with suppress(ProcessLookupError):
             process.kill()
+        await process.wait()  # or the loop may close before it has heard of the end
 
 
 class _Complaints(logging.Handler):

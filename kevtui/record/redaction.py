@@ -19,7 +19,7 @@ _KEPT = frozenset(("", "the engine", "engine", "watcher", "kev", "nobody", "unkn
 _PLAIN = re.compile(r"[a-z][a-z_]{0,23}|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)")
 """Words and moments, of which a night has hundreds of thousands: there is nothing in them but a name, if it is one."""
 
-_MARK = re.compile(r"\[(?:token|credential|random text|environment) \d+\]|\b(?:person|host)-\d+\b")
+_MARK = re.compile(r"\[(?:token|credential|random text|environment) \d+\]|\b(?:person|host)-\d+\b", re.ASCII)
 _CONTROLS = re.compile(
     "\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?)"
     "|[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
