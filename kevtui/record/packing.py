@@ -74,6 +74,7 @@ def _left_out(night: Night) -> Counter[str]:
             for reason, number in (
                 ("contents of predictions and measurements, of which only the place is told",
                  sum(each.data is None or each.kind in PRESENT_ONLY for each in night.files)),
+                ("files and folders that could not be read", len(night.unread)),
                 ("links that lead out of the session", len(night.links_out)),
                 ("files whose names no other machine may have",
                  sum(not is_place(each.path) for each in night.files)),

@@ -37,6 +37,8 @@ class Night:
     spec: str | None = None
     links_out: tuple[str, ...] = ()
     """Files that were left out, since only a link leads to them and they lie elsewhere."""
+    unread: tuple[str, ...] = ()
+    """Files and folders that could not be read."""
 
     @property
     def leases(self) -> Path:
@@ -55,6 +57,7 @@ def load_night(target: Target, leases: Path, *, only_inside: bool = False) -> Ni
     held: dict[str, HeldFile] = {}
     places: dict[str, str] = {}
     links_out = []
+    unread = [place for full in sources.lister.unreadable if (place := _place(f"{full}/", tops)) is not None]
     for folder, known in sources.lister.folders.items():
         for name, signature in known.files.items():
             full = f"{folder}/{name}"
@@ -67,9 +70,15 @@ def load_night(target: Target, leases: Path, *, only_inside: bool = False) -> Ni
                 links_out.append(path)
                 continue
             places[full] = path
-            held[path] = HeldFile(path, kind, signature[0], _content(Path(full), kind))
+            try:
+                data = _content(Path(full), kind)
+            except KevError:
+                # It may have gone meanwhile; an empty record is shown as damage, which it is to us.
+                data = b""
+                unread.append(path)
+            held[path] = HeldFile(path, kind, signature[0], data)
     state, spec = (places.get(str(path)) if path else None for path in (target.state, target.spec))
-    return Night(target, tuple(held[path] for path in sorted(held)), state, spec, tuple(links_out))
+    return Night(target, tuple(held[path] for path in sorted(held)), state, spec, tuple(links_out), tuple(unread))
 
 
 def _is_inside(path: Path, top: Path) -> bool:
@@ -95,17 +104,14 @@ def _place(full: str, tops: dict[str, str]) -> str | None:
 
 
 def _content(path: Path, kind: Kind) -> bytes | None:
+    """What the night is told from of a file; None where its place is enough. Raises KevError."""
     if kind in WITHOUT_CONTENT:
         return None
-    try:
-        if kind in LOGS:
-            return _end_of(path, LOG_BYTES)
-        if kind in LINES:
-            return _end_of(path, MAX_SMALL_BYTES)
-        return files.read_bytes(path, limit=MAX_SMALL_BYTES)
-    except KevError:
-        # It may have gone meanwhile; an empty record is shown as damage, which it is to us.
-        return b""
+    if kind in LOGS:
+        return _end_of(path, LOG_BYTES)
+    if kind in LINES:
+        return _end_of(path, MAX_SMALL_BYTES)
+    return files.read_bytes(path, limit=MAX_SMALL_BYTES)
 
 
 def _end_of(path: Path, limit: int) -> bytes:

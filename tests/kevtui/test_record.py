@@ -89,6 +89,15 @@ def test_what_was_taken_out_and_left_out_is_said(tmp_path: Path, capsys: Any) ->
     assert said["taken_out"]["token"] == 1
 
 
+def test_what_could_not_be_read_is_said_to_be_missing(tmp_path: Path, capsys: Any) -> None:
+    make_night(tmp_path)
+    (tmp_path / "runs" / "r5-a" / "00-trial-0" / "failed.json").mkdir()
+    bundle = tmp_path / "n1.zip"
+    assert main(["record", "n1", "--root", str(tmp_path), "-o", str(bundle)]) == 0
+    assert "1 x files and folders that could not be read" in capsys.readouterr().out
+    assert main(["session", str(bundle), "--once"]) == 0
+
+
 def test_a_file_that_is_no_bundle_is_never_replaced(tmp_path: Path, capsys: Any) -> None:
     make_night(tmp_path)
     other = tmp_path / "thesis.zip"
