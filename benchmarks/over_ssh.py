@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "terminal"))
@@ -36,6 +36,11 @@ class Wire:
 
     to_client: int = 0
     to_server: int = 0
+    open: threading.Event = field(default_factory=threading.Event)
+    """Cleared, nothing passes in either direction, and nobody is told."""
+
+    def __post_init__(self) -> None:
+        self.open.set()
 
 
 def programs() -> dict[str, str] | str:
@@ -48,23 +53,32 @@ def programs() -> dict[str, str] | str:
     return {name: path for name, path in found.items() if path is not None}
 
 
+OPTIONS = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "IdentitiesOnly=yes", "LogLevel=ERROR")
+"""What a client of ours is told, whatever the machine's configuration says."""
+
+
 @contextmanager
-def dashboard(root: Path, folder: Path, found: dict[str, str]) -> Iterator[tuple[PseudoTerminal, Wire]]:
-    """A read-only dashboard over `root`, in tmux, behind ssh. `folder` is new, and holds the keys."""
+def reached(folder: Path, found: dict[str, str]) -> Iterator[tuple[Wire, int]]:
+    """An sshd for one connection: what passes, and the port on loopback. `folder` is new: it gets the keys."""
     folder.mkdir(mode=0o700)
     for name in ("host", "user"):
         subprocess.run([found["ssh-keygen"], "-q", "-N", "", "-t", "ed25519", "-f", folder / name], check=True)
+    with _sshd(folder, found["sshd"]) as port, _counted(port) as reach:
+        yield reach
+
+
+@contextmanager
+def dashboard(root: Path, folder: Path, found: dict[str, str]) -> Iterator[tuple[PseudoTerminal, Wire]]:
+    """A read-only dashboard over `root`, in tmux, behind ssh. `folder` is new, and holds the keys."""
     with ExitStack() as stack:
-        port = stack.enter_context(_sshd(folder, found["sshd"]))
-        wire, listening = stack.enter_context(_counted(port))
+        wire, listening = stack.enter_context(reached(folder, found))
         socket_path = folder / "tmux"
         stack.callback(subprocess.run, [found["tmux"], "-S", socket_path, "kill-server"], capture_output=True)
         kevtui = [sys.executable, "-m", "kevtui", "session", NAME, "--root", str(root), "--read-only"]
         tmux = [found["tmux"], "-S", str(socket_path), "-f", "/dev/null", "new-session", "-c", str(root)]
         there = shlex.join(["env", f"PYTHONPATH={REPOSITORY}", "LC_ALL=C.UTF-8", *tmux, shlex.join(kevtui)])
-        options = ["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "IdentitiesOnly=yes", "LogLevel=ERROR"]
         ssh = [found["ssh"], "-tt", "-F", "/dev/null", "-p", str(listening), "-i", str(folder / "user")]
-        ssh += [part for option in options for part in ("-o", option)]
+        ssh += [part for option in OPTIONS for part in ("-o", option)]
         yield stack.enter_context(PseudoTerminal([*ssh, "127.0.0.1", there], cwd=root)), wire
 
 
@@ -81,7 +95,8 @@ def _sshd(folder: Path, sshd: str) -> Iterator[int]:
     (folder / "authorized").write_bytes((folder / "user.pub").read_bytes())
     lines = [f"Port {port}", "ListenAddress 127.0.0.1", f"HostKey {folder / 'host'}", "PidFile none", "UsePAM no",
              f"AuthorizedKeysFile {folder / 'authorized'}", "AuthenticationMethods publickey", "StrictModes no",
-             "PermitRootLogin prohibit-password", "PrintMotd no", "X11Forwarding no"]  # fmt: skip
+             "PermitRootLogin prohibit-password", "PrintMotd no", "X11Forwarding no",
+             "Subsystem sftp internal-sftp"]  # fmt: skip
     (folder / "sshd_config").write_text("\n".join(lines) + "\n")
     with (folder / "sshd.log").open("wb") as log:
         own = OWN_RUN if os.geteuid() == 0 and not SEPARATION.is_dir() else ()
@@ -132,6 +147,7 @@ def _counted(port: int) -> Iterator[tuple[Wire, int]]:
 def _pass_on(source: socket.socket, sink: socket.socket, wire: Wire, direction: str) -> None:
     with suppress(OSError):
         while data := source.recv(65_536):
+            wire.open.wait()
             setattr(wire, direction, getattr(wire, direction) + len(data))
             sink.sendall(data)
     with suppress(OSError):

@@ -44,6 +44,8 @@ SWEEP_SHARE = 0.005
 RESTS = 4.0
 """And it is left alone for so many times as long as it took: a slow link has other things to do, too."""
 
+MOST_REST_S = 30.0
+
 SLOW_S = 1.0
 """A sweep that takes longer is not made again for ages alone, only when it is due."""
 
@@ -78,7 +80,8 @@ class Observer:
         self._transitions = Transitions()
         self._last: Snapshot | None = None
         self._swept_at: float | None = None
-        self._sweep_cpu_s = self._sweep_took_s = 0.0
+        self._sweep_cpu_s = 0.0
+        self._sweeps_took_s = (0.0, 0.0)
         self._fresh = False
         self._asked_s = 0.0
         self._passed: tuple[datetime, float] | None = None
@@ -142,7 +145,12 @@ class Observer:
         self._passed, self._asked_s = (now, monotonic), POLL_S
 
     def _interval_s(self) -> float:
-        return max(POLL_S, self._sweep_cpu_s / SWEEP_SHARE, self._sweep_took_s * RESTS)
+        return max(POLL_S, self._sweep_cpu_s / SWEEP_SHARE, min(self._sweep_took_s * RESTS, MOST_REST_S))
+
+    @property
+    def _sweep_took_s(self) -> float:
+        # Of the last two the quicker one: a volume that hung and is back is not a slow one.
+        return min(self._sweeps_took_s)
 
     def _may_rest(self) -> bool:
         """Whether the volume is slow, and not to be asked again yet."""
@@ -160,7 +168,8 @@ class Observer:
         if len(self._sources.lister.unreadable) < unreadable:
             self._changes.renew()
         self._swept_at = time.monotonic()
-        self._sweep_cpu_s, self._sweep_took_s = time.thread_time() - cpu, self._swept_at - start
+        self._sweep_cpu_s = time.thread_time() - cpu
+        self._sweeps_took_s = (self._sweeps_took_s[1], self._swept_at - start)
         return moved
 
     def _look(self) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from kevtui.observe import far_lister, mounts
 from kevtui.observe.far_lister import FarLister, ask
 from kevtui.observe.lister import RELIST_EVERY, Lister, want_run_file, want_run_folder
-from kevtui.observe.observer import RESTS, Observer
+from kevtui.observe.observer import POLL_S, RESTS, Observer
 from kevtui.observe.target import resolve
 
 STUDIES, TRIALS = 5, 8
@@ -135,8 +135,10 @@ def test_a_slow_volume_is_left_alone_for_longer_than_it_took(tmp_path: Path) -> 
     observer = Observer(resolve(".", root=tmp_path, cwd=tmp_path), poll=True)
     assert observer.observe().trials[0].step == 10
     log.write_text("ep0 step 20/100 loss 2.000 kl 0.000\n")
-    observer._sweep_took_s = 3600.0
-    assert observer._interval_s() == RESTS * 3600.0
+    observer._sweeps_took_s = (0.01, 3600.0)
+    assert observer._interval_s() == POLL_S, "it hung once"
+    observer._sweeps_took_s = (3600.0, 5.0)
+    assert observer._interval_s() == RESTS * 5.0
     assert observer.observe().trials[0].step == 10, "only ages are taken anew"
-    observer._sweep_took_s = 0.0
+    observer._sweeps_took_s = (0.01, 0.01)
     assert observer.observe().trials[0].step == 20
