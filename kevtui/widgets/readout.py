@@ -116,10 +116,21 @@ def _temperature(pen: Pen, arm: Arm) -> None:
     if arm.temperature_source:
         more.append((f" from {arm.temperature_source}", Role.DIM))
     fitted = f"{arm.temperature:.2f}"
-    in_full = pen.fits("  temperature ", fitted, *(text for text, _ in more))
+    rooms = [_that_fit(more, pen, pen.left - pen.measure(f"{word}{fitted}")) for word in ("  temperature ", "  T ")]
+    in_full = rooms[0] == rooms[1] and pen.fits("  temperature ", fitted)
     pen.add("  temperature " if in_full else "  T ", Role.DIM).add(fitted)
-    for text, role in more:
-        _if_it_fits(pen, text, role)
+    for text, role in rooms[1]:
+        pen.add(text, role)
+
+
+def _that_fit(texts: list[tuple[str, Role]], pen: Pen, room: int) -> list[tuple[str, Role]]:
+    """Of `texts`, in their order, each that still has room for all of it."""
+    found = []
+    for text, role in texts:
+        if (cells := pen.measure(text)) <= room:
+            room -= cells
+            found.append((text, role))
+    return found
 
 
 def _if_it_fits(pen: Pen, text: str, role: Role = Role.DIM) -> None:

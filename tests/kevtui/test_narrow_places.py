@@ -10,12 +10,13 @@ from shown_app import shown
 
 from kevtui import format as figures
 from kevtui import themes
+from kevtui.observe.snapshot import Arm
 from kevtui.screens.hanging import hanging
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.line import text_of
 from kevtui.widgets.money import wide
 from kevtui.widgets.painting import View
-from kevtui.widgets.readout import short
+from kevtui.widgets.readout import heading, short
 
 words = st.lists(st.text("abc-/", min_size=1, max_size=30), min_size=1, max_size=12).map(" ".join)
 
@@ -70,3 +71,14 @@ def test_amounts_of_the_meter_that_have_no_room_have_a_line_of_their_own_or_none
         assert all(amounts in line for line in there)
         assert there or height < 9
     assert any("simulated" in line for line in lines) and len(lines) <= max(3, height)
+
+
+@pytest.mark.parametrize("width", range(24, 100))
+def test_the_word_temperature_is_there_unless_it_costs_a_figure(width: int) -> None:
+    arm = Arm("9b-a", "9b", temperature=1.38, temperature_low=1.31, temperature_high=1.46, temperature_source="pool")
+    text = text_of(heading(arm, View(width, 1, Ink(themes.load(themes.DEFAULT))))).rstrip()
+    room, spared = width - len(text), len("temperature") - len("T")
+    if "  temperature 1.38" in text:
+        assert all(figure in text or room + spared < len(figure) for figure in (" [1.31, 1.46]", " from pool"))
+    else:
+        assert room < spared
