@@ -15,6 +15,7 @@ from kevtui.observe.acknowledged import alerts_path, is_known, parse_known
 from kevtui.observe.alerts import find_alerts
 from kevtui.observe.changes import Changes
 from kevtui.observe.events_view import ROUNDS_FILE, JournalTail, Transitions, merged
+from kevtui.observe.far_sources import sources_of
 from kevtui.observe.frame import Frame, read_frame, readout_path
 from kevtui.observe.lease_view import LeaseBook
 from kevtui.observe.money_view import view_money
@@ -70,7 +71,7 @@ class Observer:
         self._target = target
         self._clock = clock or SystemClock()
         leases = leases or leases_of(target.root)
-        self._sources = sources or Sources(target, leases)
+        self._sources = sources or sources_of(target, leases)
         self._changes = Changes(self._folders_watched(leases), poll=poll)
         self._book = StudyBook(self._sources)
         self._leases = LeaseBook(self._sources)
@@ -191,6 +192,7 @@ class Observer:
         if self._frame is None or anew:
             self._frame = read_frame(target, sources)
         frame = self._frame
+        sources.read_ahead(frame.names, changed)
         leases = self._leases.update(changed, self._nonce_of if anew else None)
         held = {trial: lease for trial, lease in leases.items() if trial.partition("/")[0] in frame.contexts}
         studies = self._book.update(frame.names, frame.contexts, held, changed, now=now)

@@ -45,6 +45,11 @@ class RecordsCache:
             self._load(path, entry, read, now)
         return entry.value
 
+    def is_current(self, path: str, signature: Signature) -> bool:
+        """Whether `get` has read the file that this is the signature of."""
+        entry = self._entries.get(path)
+        return entry is not None and entry.signature == signature
+
     def forget(self, path: str) -> None:
         self._entries.pop(path, None)
 

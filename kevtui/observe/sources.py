@@ -1,7 +1,7 @@
 """The files of one target by name: where each kind lies, its last good record, and how long it stood still."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -113,6 +113,9 @@ class Sources:
         """The folders in which a file moved since this was last called, or may be read by now."""
         retried = {path.rpartition("/")[0] for path in self.cache.to_retry(now=self.monotonic)}
         return self.lister.take_changed() | retried
+
+    def read_ahead(self, studies: Sequence[str], changed: Set[str]) -> None:
+        """Be told what is asked for next: files of `studies` and leases in the folders `changed`."""
 
     def look_again(self) -> Target:
         """The target, with the session that was opened for its round since it was named."""
