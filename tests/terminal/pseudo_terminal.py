@@ -146,6 +146,11 @@ class PseudoTerminal:
         self._show()
         return "\n".join(self.screen.display)
 
+    def screen_after(self, size: int) -> pyte.Screen:
+        """The screen once `size` bytes had come: not fewer than were looked at before."""
+        self._show(size)
+        return self.screen
+
     def wait_for(self, condition: str | Callable[[], bool], *, deadline_s: float = DEADLINE_S) -> float:
         """Wait for a text on the screen, or for a condition. Returns seconds since the start of the program."""
         end = time.perf_counter() + deadline_s
@@ -210,10 +215,11 @@ class PseudoTerminal:
             os.write(self._master, answer)
             self._answered = max(self._answered, end)
 
-    def _show(self) -> None:
-        if self._shown < len(self.raw):
-            self._stream.feed(UNKNOWN_TO_PYTE.sub(b"", bytes(self.raw[self._shown :])))
-            self._shown = len(self.raw)
+    def _show(self, size: int | None = None) -> None:
+        until = len(self.raw) if size is None else size
+        if self._shown < until:
+            self._stream.feed(UNKNOWN_TO_PYTE.sub(b"", bytes(self.raw[self._shown : until])))
+            self._shown = until
 
     def _set_size(self, columns: int, rows: int) -> None:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
