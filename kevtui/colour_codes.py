@@ -7,12 +7,12 @@ second: three bytes out of four.
 
 import re
 
-_CODE = re.compile(r"(\x1b\[[0-9;]*m)")
+CODE = re.compile(r"(\x1b\[[0-9;]*m)")
 _INVISIBLE = re.compile(r"(?:\x1b\[[0-9;]*H|\r?\n)*")
 """Moves of the cursor print nothing, so no colour need be right before them."""
 
 RESET = "\x1b[0m"
-_RESETS = (RESET, "\x1b[m")
+RESETS = (RESET, "\x1b[m")
 
 
 def without_repeats(data: str) -> str:
@@ -21,10 +21,10 @@ def without_repeats(data: str) -> str:
         return data
     out: list[str] = []
     wanted = current = ""
-    for i, piece in enumerate(_CODE.split(data)):
+    for i, piece in enumerate(CODE.split(data)):
         if i % 2:
             # A code is added to those before it, until the next reset.
-            wanted = "" if piece in _RESETS else wanted + piece
+            wanted = "" if piece in RESETS else wanted + piece
         elif piece:
             if wanted != current and _INVISIBLE.fullmatch(piece) is None:
                 out.append(_change(current, wanted))

@@ -1,24 +1,38 @@
 """Prints the cells that changed, and only those.
 
 Textual 8.2 prints each changed span from the left edge of its widget: in a table as wide as the screen, one changed
-digit at the right costs the whole row, and two cost it twice. And when widgets appear it prints the whole screen up
-to three times over: laid out, resumed, and told of their size.
+digit at the right costs the whole row, and two cost it twice. And as widgets come and go it prints the whole screen
+several times over: laid out, resumed, told of their size, and once more when what lay over them is gone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
 
+from rich.cells import get_character_cell_size
 from rich.console import Console
 from rich.control import Control
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Size
 from textual.strip import Strip
 
+from kevtui.colour_codes import CODE, RESET, RESETS
+
+Cell = tuple[str, str]
+"""The colour codes of a cell, and its character."""
+
+UNKNOWN: Cell = ("", "")
+"""Equal to no cell that is printed."""
+
+GAP = 8
+"""So many equal cells between two that differ are printed with them: to move over them costs as much."""
+
 
 class TerminalRows:
-    """What the terminal shows of each row, as far as whole rows were printed."""
+    """What the terminal shows of each row, as far as it is known."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, str] = {}
+        self._rows: dict[int, list[Cell]] = {}
         self._size = Size()
 
     def forget(self) -> None:
@@ -36,19 +50,21 @@ class TerminalRows:
             return ExactLayout(update, self)
         return None
 
-    def take(self, y: int, start: int, stop: int, printed: str) -> bool:
-        """Note what is printed in a row; false if it is there already."""
-        if start > 0 or stop < self._size.width:
-            self._rows.pop(y, None)
-            return True
-        if self._rows.get(y) == printed:
-            return False
-        self._rows[y] = printed
-        return True
+    def take(self, y: int, start: int, stop: int, text: str) -> str:
+        """What must be sent so that `text`, with its colour codes, stands in the columns from `start` up to `stop`."""
+        row = self._rows.setdefault(y, [UNKNOWN] * self._size.width)
+        old, new = tuple(row[start:stop]), cells(text)
+        if new is None or len(new) != len(old):
+            row[start:stop] = [UNKNOWN] * len(old)
+            return _move(start, y) + text
+        if new == old:
+            return ""
+        row[start:stop] = new
+        return "".join([_move(start + first, y) + _coloured(new[first:last]) for first, last in _runs(old, new)])
 
 
 class ExactUpdate(ChopsUpdate):
-    """A partial update of the screen whose spans are cut at both ends."""
+    """A partial update of the screen, without the cells that are there already."""
 
     def __init__(
         self,
@@ -64,31 +80,70 @@ class ExactUpdate(ChopsUpdate):
         return "".join([self._span(y, start, stop, console) for y, start, stop in self.spans])
 
     def _span(self, y: int, start: int, stop: int, console: Console) -> str:
-        moves, printed = [], []
+        printed = []
         for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=False):
             if strip is None or x >= stop or end <= start:
                 continue
             left, right = max(x, start), min(end, stop)
             if (left, right) != (x, end):
                 strip = strip.crop(left - x, right - x)
-            moves.append(Control.move_to(left, y).segment.text)
-            printed.append(strip.render(console))
-        if not self._terminal.take(y, start, stop, "".join(printed)):
-            return ""
-        return "".join([part for pair in zip(moves, printed, strict=True) for part in pair])
+            printed.append(self._terminal.take(y, left, right, strip.render(console)))
+        return "".join(printed)
 
 
 class ExactLayout(LayoutUpdate):
-    """A region of the screen, without the rows that are there already."""
+    """A region of the screen, without the cells that are there already."""
 
     def __init__(self, update: LayoutUpdate, rows: TerminalRows) -> None:
         super().__init__(update.strips, update.region)
         self._terminal = rows
 
     def render_segments(self, console: Console) -> str:
-        region, printed_rows = self.region, []
-        for y, line in enumerate(self.strips, region.y):
-            printed = "".join([strip.render(console) for strip in line])
-            if self._terminal.take(y, region.x, region.right, printed):
-                printed_rows.append(Control.move_to(region.x, y).segment.text + printed)
-        return "".join(printed_rows)
+        left, right = self.region.x, self.region.right
+        lines = enumerate(self.strips, self.region.y)
+        return "".join(
+            [
+                self._terminal.take(y, left, right, "".join([strip.render(console) for strip in line]))
+                for y, line in lines
+            ]
+        )
+
+
+@lru_cache(maxsize=512)
+def cells(text: str) -> tuple[Cell, ...] | None:
+    """`text` cell by cell; None where a character may take more or less than one, or a code is more than a colour."""
+    found: list[Cell] = []
+    codes = ""
+    for i, piece in enumerate(CODE.split(text)):
+        if i % 2:
+            codes = "" if piece in RESETS else codes + piece
+        elif not piece.isprintable() or not (piece.isascii() or all(get_character_cell_size(c) == 1 for c in piece)):
+            return None
+        else:
+            found += [(codes, character) for character in piece]
+    return tuple(found)
+
+
+def _runs(old: Sequence[Cell], new: Sequence[Cell]) -> Iterator[tuple[int, int]]:
+    """From where to where they differ, runs that are close together as one."""
+    first = last = -1
+    for at, (one, other) in enumerate(zip(old, new, strict=True)):
+        if one == other:
+            continue
+        if first >= 0 and at - last > GAP:
+            yield first, last + 1
+            first = -1
+        first, last = (at if first < 0 else first), at
+    if first >= 0:
+        yield first, last + 1
+
+
+def _coloured(run: Iterable[Cell]) -> str:
+    parts = (
+        (codes, "".join([character for _, character in same])) for codes, same in groupby(run, lambda cell: cell[0])
+    )
+    return "".join([f"{codes}{text}{RESET}" if codes else text for codes, text in parts])
+
+
+def _move(x: int, y: int) -> str:
+    return Control.move_to(x, y).segment.text

@@ -7,9 +7,12 @@ import sample_snapshots as samples
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
 from shown_app import Shown, shown
-from textual._compositor import ChopsUpdate
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Region, Size
+from textual.strip import Strip
 
 from kevtui.colour_codes import without_repeats
 from kevtui.exact_update import TerminalRows
@@ -188,3 +191,50 @@ def test_cells_outside_the_differing_runs_are_equal(one: list, other: list, widt
     assert differing(new, new, width) == []
     assert all(0 <= start < end <= width for start, end in runs)
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(runs))
+
+
+plain = st.text("ab─│▓● ", min_size=1, max_size=12)
+odd = st.sampled_from(["漢字 a", "a\u0301b", "👍👍", "\u200dzz"])
+colours = st.sampled_from([Style(), Style(color="red"), Style(bold=True, bgcolor="#123456"), Style(reverse=True)])
+painted = st.lists(st.tuples(plain | odd, colours), min_size=1, max_size=6)
+
+
+def full_row(parts: list[tuple[str, Style]], width: int) -> Strip:
+    return Strip([Segment(text, style) for text, style in parts]).adjust_cell_length(width)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.none() | st.tuples(st.integers(0, 29), st.integers(1, 30)), painted)))
+def test_whatever_is_painted_over_what_the_terminal_shows_what_was_painted_last(
+    updates: list[tuple[int, tuple[int, int] | None, list[tuple[str, Style]]]],
+) -> None:
+    """A whole row, or the part of it in the given columns, again and again; None stands for the whole."""
+    console = Console(color_system="truecolor", force_terminal=True)
+    width, terminal, sent, whole = 30, TerminalRows(), [], []
+    for y, columns, parts in updates:
+        row = full_row(parts, width)
+        if columns is None:
+            update: LayoutUpdate | ChopsUpdate = LayoutUpdate([[row]], Region(0, y, width, 1))
+            plainly = f"\x1b[{y + 1};1H{row.render(console)}"
+        else:
+            start, stop = columns[0], min(sum(columns), width)
+            part = row.crop(start, stop)
+            update = ChopsUpdate([{}] * y + [{start: part}], [(y, start, stop)], [[]] * y + [[stop]])
+            plainly = f"\x1b[{y + 1};{start + 1}H{part.render(console)}"
+        exact = terminal.exact(update, Size(width, 3))
+        assert exact is not None
+        sent.append(exact.render_segments(console))
+        whole.append(plainly)
+    assert picture(sent, width, 3) == picture(whole, width, 3)
+
+
+def test_two_cells_far_apart_are_printed_without_what_lies_between() -> None:
+    console = Console(color_system="truecolor", force_terminal=True)
+    terminal = TerminalRows()
+
+    def printed(text: str) -> str:
+        exact = terminal.exact(LayoutUpdate([[Strip([Segment(text)])]], Region(0, 0, len(text), 1)), Size(len(text), 1))
+        assert exact is not None
+        return exact.render_segments(console)
+
+    printed("1" + "-" * 40 + "1")
+    assert printed("2" + "-" * 40 + "2") == "\x1b[1;1H2\x1b[1;42H2"
