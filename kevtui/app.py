@@ -6,10 +6,11 @@ checks files, is opened by a thread after it.
 
 import gc
 import os
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from textual import events
@@ -19,7 +20,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from kev.text import visible
-from kevtui import glyphs, lifecycle
+from kevtui import garbage, glyphs, lifecycle
 from kevtui.deliberate import Typing
 from kevtui.exact_update import TerminalRows
 from kevtui.feed import LISTEN_S, Feed, SnapshotSource
@@ -128,6 +129,9 @@ class KevApp(ThemedApp):
     def on_mount(self) -> None:
         self.call_after_refresh(self._feed.start)
         self.set_interval(LISTEN_S, self.listen)
+        self.set_interval(garbage.LOOK_S, lambda: garbage.sweep(self.typing.quiet_for(time.monotonic())))
+        # What was in the terminal before a stop is not there after it.
+        self.app_resume_signal.subscribe(self, lambda _: self._rows.forget())
 
     def on_unmount(self) -> None:
         for tab in self._tabs:
@@ -180,10 +184,7 @@ class KevApp(ThemedApp):
             self._tell_tabs()
             self._open_beside()
         if not gc.isenabled():
-            # What is there now stays: searching it for garbage over and over would cost more than watching it.
-            gc.collect()
-            gc.freeze()
-            gc.enable()
+            garbage.settle()
         self._start_others()
 
     def _take(self, tab: Tab, snapshot: Any) -> None:
@@ -297,11 +298,6 @@ class KevApp(ThemedApp):
         exact = None if renderable is None or self._batch_count else self._rows.exact(renderable, self.size)
         super()._display(screen, exact or renderable)
 
-    def refresh(self, *, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """Everything again, whatever the terminal is believed to show."""
-        self._rows.forget()
-        return super().refresh(repaint=repaint, layout=layout, recompose=recompose)
-
     def on_resize(self) -> None:
         # Terminals rearrange what they show when their size changes.
         self._rows.forget()
@@ -316,6 +312,7 @@ class KevApp(ThemedApp):
 
     def action_redraw(self) -> None:
         """Everything again, for a terminal that something else has written on."""
+        self._rows.forget()
         self.refresh(layout=True)
 
 

@@ -23,6 +23,10 @@ class Typing:
         self._before, self._last = self._last, at
         self.count += 1
 
+    def quiet_for(self, now: float) -> float:
+        """Seconds since the newest key."""
+        return now - self._last
+
     def is_fresh(self, since: float = -math.inf) -> bool:
         """Whether the newest key came after `since`, and after enough quiet."""
         return self._last > since and self._last - self._before >= self.quiet_s

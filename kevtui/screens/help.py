@@ -68,7 +68,7 @@ class HelpScreen(OverScreen[None]):
         width: 90%; max-width: 100; height: 90%; padding: 0 1; background: $surface; border: solid $primary;
     }
     HelpScreen Input { margin-bottom: 1; }
-    HelpScreen VerticalScroll { height: 1fr; }
+    HelpScreen VerticalScroll { height: 1fr; scrollbar-gutter: stable; }
     HelpScreen.ascii > Vertical { border: ascii $primary; }
     HelpScreen.ascii VerticalScroll { scrollbar-size: 0 0; }
     """

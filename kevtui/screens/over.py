@@ -5,12 +5,14 @@ dialog takes, and as much each time a panel under it moves. Here each style is t
 """
 
 from functools import lru_cache
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style as RichStyle
+from textual._styles_cache import StylesCache
 from textual.app import RenderResult
 from textual.await_complete import AwaitComplete
+from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.css.styles import RulesMap
 from textual.renderables.background_screen import BackgroundScreen
@@ -19,21 +21,33 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import RenderOptions, Visual
 
+from kevtui.screens.laid_out import LaidOutOnce
+
 Answer = TypeVar("Answer")
 
 NO_STYLE = RichStyle()
 
 
-class OverScreen(ModalScreen[Answer]):
+class OverScreen(ModalScreen[Answer], LaidOutOnce[Answer]):  # of its bases only the first gives it its style sheet
     """A modal screen; the base of all that open here."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+l", "app.redraw", "redraw", show=False)]
+    """Keys of the app do not reach a modal screen."""
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
         """Close, once: a key that is still on its way to a closed dialog would close what lies under it."""
         return super().dismiss(result) if self.app.screen is self else AwaitComplete.nothing()  # type: ignore[no-untyped-call]
 
+    def on_unmount(self) -> None:
+        # Textual 8.2 remembers the colours of a thousand widgets by their painted lines, which so stay in memory:
+        # five thousand objects for each dialog that was closed.
+        StylesCache.get_inner_outer.cache_clear()
+
     def render(self) -> RenderResult:  # type: ignore[override]  # a widget's may be any Visual, and so may a screen's
-        under = super().render()
-        return Tinted(under.screen, under.color) if isinstance(under, BackgroundScreen) else under
+        # Textual tells a screen what lies under it only while it paints, and keeps what is rendered before that.
+        stack = self.app.screen_stack
+        under, color = stack[: stack.index(self)] if self in stack else [], self.styles.background
+        return Tinted(under[-1], color) if under and color.a < 1 else super().render()
 
 
 class Tinted(Visual):

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 from textual.content import Content
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
-from textual.screen import Screen
 from textual.widget import Widget
 
 from kevtui.keymap import Binding
 from kevtui.layouts import SavedLayout
 from kevtui.screens import arrange as places
+from kevtui.screens.laid_out import LaidOutOnce
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.panel import Panel, Picture
 from kevtui.widgets.tab_line import Mark
@@ -45,7 +45,7 @@ class WatchLayout(Layout):
         ]
 
 
-class PanelsScreen(Screen[None], Generic[Picture]):
+class PanelsScreen(LaidOutOnce[None], Generic[Picture]):
     """Places panels by what they hold, and moves among them. What they show is given to them by the subclass."""
 
     NAMES: ClassVar[Set[str]] = places.NAMES

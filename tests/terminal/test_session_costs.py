@@ -137,3 +137,19 @@ def test_watching_leaves_no_trace_on_the_disk(still: SessionFiles, dashboard: St
         terminal.press("q")
         assert terminal.wait_for_exit() == 0
     assert listing() == before
+
+
+def test_what_opens_over_the_panels_and_closes_costs_no_more_than_painting_the_screen(settled: PseudoTerminal) -> None:
+    def written(key: str) -> int:
+        before = len(settled.raw)
+        settled.press(key)
+        settled.wait_for(lambda: len(settled.raw) > before)
+        settled.wait_until_quiet(1.0)
+        return len(settled.raw) - before
+
+    panels = written("\x0c")
+    opened = written("?")
+    assert "escape closes" in settled.text
+    assert opened <= 1.2 * written("\x0c")
+    assert written("\x1b") <= 1.2 * panels
+    assert "escape closes" not in settled.text
