@@ -1,4 +1,7 @@
-"""What needs somebody: alerts, the gravest first, then files that cannot be believed; what is known is only counted."""
+"""What needs somebody: alerts, the gravest first, then files that cannot be believed; what is known is only counted.
+
+Before all of them comes what is true of everything on the screen: that the folder of all runs cannot be read.
+"""
 
 from functools import partial
 
@@ -27,6 +30,10 @@ DAMAGED = "damaged"
 """The kind of the alert that each finding has; the finding's own row says more, so only that is shown."""
 
 
+EVERYTHING = "runs"
+"""What cannot be read of this folder is true of all that is shown."""
+
+
 class AttentionPanel(Panel):
     NAME = "8 Attention"
     SECTIONS = (Section.ALERTS, Section.FINDINGS)
@@ -35,8 +42,9 @@ class AttentionPanel(Panel):
         alerts, findings = standing(snapshot), unknown_findings(snapshot)
         subject = min(max((len(alert.subject) for alert in alerts), default=0), view.width // 4)
         # A thousand trials can all be wrong at once: only what is in view is painted.
-        rows = [Row(f"{KEY}{alert.id}", partial(_alert, alert, subject, view)) for alert in alerts]
-        rows += [Row(f"finding {found.path}", partial(finding_line, found, view)) for found in findings]
+        rows = [_row(found, view) for found in findings if found.path == EVERYTHING]
+        rows += [Row(f"{KEY}{alert.id}", partial(_alert, alert, subject, view)) for alert in alerts]
+        rows += [_row(found, view) for found in findings if found.path != EVERYTHING]
         known = sum(alert.acknowledged for alert in snapshot.alerts)
         note = f" · {len(rows)}" if len(rows) > 1 else ""
         return Painting(rows, note=f"{note} · {known} acknowledged" if known else note)
@@ -76,6 +84,10 @@ def _alert(alert: Alert, subject: int, view: View) -> Line:
     if subject:
         pen.add(alert.subject, Role.STRONG, width=subject).gap(2)
     return pen.add(alert.text).line()
+
+
+def _row(finding: Finding, view: View) -> Row:
+    return Row(f"finding {finding.path}", partial(finding_line, finding, view))
 
 
 def finding_line(finding: Finding, view: View) -> Line:
