@@ -1,6 +1,7 @@
 """Why a round failed: named rules over the logs and the scores, each with the line that shows it.
 
-Logs quote: a completion may hold a traceback, a bar may stand before a record. Only what a line begins with counts.
+Logs quote: a completion may hold a traceback, a bar may stand before a record. Only what a line begins with counts,
+behind what terminals, launchers and loggers put there.
 """
 
 import math
@@ -20,12 +21,28 @@ FAILURE_TYPES: tuple[str, ...] = get_args(FailureType)
 MOST_TEXT = 16_384
 """Bytes of one piece of a log that are looked at: a bar without newlines can be as long as the disk."""
 BLOCK = 1024 * 1024
-_BAR = re.compile(r"^[^{]*(?:it|s|/s|\?)\]\s*(?=\{)")
-_RECORD = re.compile(r"\{\s*['\"][^{}]*\}")
-_FIGURE = re.compile(r"['\"]([\w./-]+)['\"]\s*:\s*['\"]?([+-]?(?:nan|inf(?:inity)?|[\d.]+(?:e[+-]?\d+)?))\b", re.I)
-_RANK = re.compile(r"^\[?rank\d+\]?:\s?")
-_ERROR = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Overflow)\b(?::|$)")
-_TRACEBACK = "Traceback (most recent call last):"
+_BAR = re.compile(r"^[^{]*(?:(?:it|s|/s|\?)\]|\[\d+:\d\d[^{\]]*\])\s*(?=\{|Traceback \()")
+"""A progress bar, with or without figures of its own behind the rate."""
+_RECORD = re.compile(r"\{\s*['\"](?:[^{}]++|\{[^{}]*+\})*+\}")
+_INNER = re.compile(r"(?<=.)\{[^{}]*+\}")
+_FIGURE = re.compile(
+    r"['\"]([\w./-]+)['\"]\s*:\s*(?:[A-Za-z_][\w.]*\(\[?)?['\"]?"  # numpy and torch write what a figure is around it
+    r"([+-]?(?:nan|inf(?:inity)?|[\d.]+(?:e[+-]?\d+)?))\b",
+    re.I,
+)
+_ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|^\ufeff")
+_LEVEL = r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)"
+_PREFIX = re.compile(
+    r"(?:\[?(?:rank|default)\d+\]?:|\d+:(?= )|\(\w[^()]*\bpid=\d+[^()]*\)"  # torch, srun, ray
+    rf"|{_LEVEL}:[\w.]+:|\[?{_LEVEL}(?:\|[^\]]*)?\]?(?= )|\[[\w.]+(?::\w+)?\](?= )"
+    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?)"
+    r" ?(?:(?:-|\||>>) )?"
+)
+_GROUP = re.compile(r"^ +[|+] (?=Exception Group Traceback|Traceback| |[\w.]+:)")
+_ERROR = re.compile(r"^(?:[\w<>]+\.)*(?:[A-Z]\w*|error)(?:\([\w.]+\))?(?::|$)")
+_LAUNCHERS = re.compile(r"^(?:\w+\.)*(?:ChildFailedError|CalledProcessError)\b")
+"""What a launcher says of a process that failed, which has said why itself."""
+_TRACEBACK = ("Traceback (most recent call last):", "Exception Group Traceback (most recent call last):")
 _TIME_UP = re.compile(r"time (?:limit|is up|budget)|timed? ?out|timeout", re.I)
 
 
@@ -88,7 +105,8 @@ def records_in(text: str) -> list[dict[str, float]]:
     text = _BAR.sub("", text).lstrip()
     found = []
     while (match := _RECORD.match(text)) is not None:
-        figures = {name: float(value) for name, value in _FIGURE.findall(match.group()) if value.count(".") < 2}
+        own = _INNER.sub("", match.group())
+        figures = {name: float(value) for name, value in _FIGURE.findall(own) if value.count(".") < 2}
         if figures:
             found.append(figures)
         text = _BAR.sub("", text[match.end() :].lstrip()).lstrip()
@@ -104,13 +122,15 @@ def read_signs(lines: Iterable[tuple[int, str]], name: str) -> Signs:
     error: Evidence | None = None
     open_trace, framed, last = False, False, False
     for number, line in lines:
-        text = _RANK.sub("", line)
+        text = _own(line)
         if text.startswith(_TRACEBACK):
             open_trace, framed = True, False
-        elif open_trace and text.startswith('  File "'):
-            framed = True
+        elif text.startswith('  File "'):  # of a syntax error it is all that is said
+            open_trace = framed = True
         elif open_trace and framed and _ERROR.match(text):
-            error, open_trace, last = Evidence(name, number, text), False, True
+            if not (last and _LAUNCHERS.match(text)):
+                error = Evidence(name, number, text)
+            open_trace, last = False, True
         elif open_trace and text and not text.startswith(" "):
             open_trace = False
         for record in records_in(text):
@@ -144,7 +164,7 @@ def classify(
 
     traceback       it ended in one, and no training went on after it, nor did the process end well
     not_finite      loss or gradient norm is no number up to the last record
-    equal_rewards   in every record all groups have equal rewards and the gradient is zero
+    equal_rewards   in every record all groups have equal rewards, and no gradient is left but that of the KL term
     base_copied     whatever was submitted has the weights of the base
     nothing_sent    the time was up, and nothing had been submitted
     grading_failed  everything that was submitted failed to be graded
@@ -175,10 +195,22 @@ def classify(
     return None
 
 
+def _own(line: str) -> str:
+    """`line` as the process wrote it: without colours, and without what a launcher, a logger or a bar put before it."""
+    text = _ESCAPE.sub("", line)
+    while (prefix := _PREFIX.match(text)) is not None:
+        text = text[prefix.end() :]
+    if "Traceback (" in text:
+        text = _BAR.sub("", text)
+    return _GROUP.sub("", text)
+
+
 def _is_finite(record: dict[str, float]) -> bool | None:
     """Whether loss and gradient are numbers; None where the record says neither."""
-    figures = [record[name] for name in ("loss", "grad_norm", "train_loss") if name in record]
+    figures = [record[name] for name in ("loss", "grad_norm") if name in record]
     broken = record.get("frac_non_finite_loss", 0.0)
+    if not math.isfinite(record.get("train_loss", 0.0)):
+        return False  # the mean of a whole run; a finite one says nothing, since what was no number is left out of it
     if not figures and not broken:
         return None
     return all(map(math.isfinite, figures)) and broken == 0
@@ -190,4 +222,5 @@ def _groups_differ(record: dict[str, float]) -> bool | None:
     if share is None and spread is None:
         return None
     equal = share >= 1 if share is not None else spread == 0
-    return not equal or bool(record.get("grad_norm", 0.0))
+    # The distance from the reference model has a gradient of its own, and teaches nothing.
+    return not equal or bool(record.get("grad_norm", 0.0) and not record.get("kl", 0.0))

@@ -3,6 +3,8 @@
 import io
 import tracemalloc
 
+import pytest
+
 from kev.autorl.journal.failures import Failure, Signs, classify, log_lines, read_signs, records_in
 from kev.records.autorl import ScoreEntry
 
@@ -50,6 +52,70 @@ def test_records_behind_a_bar_and_behind_each_other_are_read() -> None:
     line = "100%|####| 9/9 [00:40<00:00,  4.69s/it]{'loss': 0.41}{'loss': 0.4, 'x': 1e-06}"
     assert records_in(line) == [{"loss": 0.41}, {"loss": 0.4, "x": 1e-06}]
     assert records_in("said {'loss': nan}") == []
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "\ufeff", "\x1b[0m", "\x1b[A\x1b[A", "\x1b[36m(Trainer pid=71, ip=10.0.0.2)\x1b[0m ", "[default1]:", "2: ",
+        "INFO:trainer.loop:", "[INFO|trainer.py:3503] 2031-03-04 05:06:07,123 >> ", "2031-03-04T05:06:07Z ",
+        "2031-03-04 05:06:07,123 - INFO - ", " 5%|5 | 5/99 [00:10<03:20,  2.11s/it, loss=0.4, lr=1e-6]",
+    ],
+)  # fmt: skip
+def test_what_terminals_launchers_and_loggers_put_before_a_record_or_a_traceback_hides_neither(before: str) -> None:
+    found = failure(before + GOOD, before + SICK, exit_code=0)
+    assert found is not None and (found.type, found.evidence.line) == ("training_diverged", 2)
+    found = failure(GOOD, before + TRACE)
+    assert found is not None and str(found.evidence) == "agent.log:5: ImportError: x"
+    assert signs(f"the log says {before}{SICK}").records == (before.endswith("]")), "a quotation begins with words"
+
+
+def test_figures_are_read_as_numpy_and_torch_write_them_and_only_a_records_own() -> None:
+    line = "{'loss': np.float64(0.25), 'grad_norm': tensor(nan, device='cuda:0'), 'by': {'loss': 7.0}, 'x': [1]}"
+    (record,) = records_in(line)
+    assert record["loss"] == 0.25 and record["grad_norm"] != record["grad_norm"]
+
+
+def test_the_mean_loss_of_a_whole_run_hides_no_gradient_that_was_no_number() -> None:
+    found = failure(GOOD, SICK, SICK, "{'train_runtime': 31.5, 'train_loss': 0.28, 'epoch': 1.0}", exit_code=0)
+    assert found is not None and (found.type, found.evidence.line) == ("training_diverged", 2)
+    found = failure(GOOD, "{'train_runtime': 31.5, 'train_loss': nan}", exit_code=0)
+    assert found is not None and found.type == "training_diverged"
+
+
+def test_equal_groups_are_found_behind_the_gradient_of_a_kl_term_and_not_behind_another() -> None:
+    pulled = "{'loss': 4e-04, 'grad_norm': 0.003, 'kl': 0.01, 'reward_std': 0.0, 'frac_reward_zero_std': 1.0}"
+    found = failure(*[pulled] * 3, exit_code=0)
+    assert found is not None and found.type == "rollout_logic_wrong"
+    assert failure(*[pulled.replace("'kl': 0.01, ", "")] * 3, exit_code=0) is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "queue.Empty", "StopIteration", "subprocess.TimeoutExpired: Command 'x' timed out", "zlib.error: Error -3",
+        "ray.exceptions.RayTaskError(ValueError): bad", "__main__.main.<locals>.Boom: x",
+    ],
+)  # fmt: skip
+def test_the_last_line_of_a_traceback_is_its_error_whatever_its_class_is_called(error: str) -> None:
+    found = failure(GOOD, TRACE.replace("ImportError: x", error))
+    assert found is not None and str(found.evidence) == f"agent.log:5: {error}"
+
+
+def test_a_syntax_error_and_a_group_of_errors_are_errors_too() -> None:
+    found = failure("  File \"train.py\", line 3\n    x(\n     ^\nSyntaxError: '(' was never closed")
+    assert found is not None and str(found.evidence) == "agent.log:4: SyntaxError: '(' was never closed"
+    group = [f"  | {line}" for line in TRACE.split("\n")]
+    found = failure(GOOD, *["  + Exception Group Traceback (most recent call last):", *group[1:]])
+    assert found is not None and str(found.evidence) == "agent.log:5: ImportError: x"
+
+
+def test_what_a_launcher_says_of_a_process_that_failed_is_not_why_it_failed() -> None:
+    launcher = TRACE.replace("ImportError: x", "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:")
+    found = failure(GOOD, TRACE, launcher)
+    assert found is not None and str(found.evidence) == "agent.log:5: ImportError: x"
+    found = failure(GOOD, launcher)
+    assert found is not None and found.type == "code_error_runtime"
 
 
 def test_a_bar_without_newlines_costs_no_memory() -> None:
