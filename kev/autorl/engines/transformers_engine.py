@@ -27,12 +27,19 @@ class TransformersEngine:
         try:
             self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(tokenizer, padding_side="left", **safe)
             dtype = torch.float32 if device == "cpu" else torch.bfloat16
-            loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
-                model, use_safetensors=True, dtype=dtype, **safe
+            opened: Any = transformers.AutoModelForCausalLM.from_pretrained(
+                model, use_safetensors=True, dtype=dtype, output_loading_info=True, **safe
             )
         except Exception as error:  # the library's own, many, and other ones in each version
             words = shorten(f"{type(error).__name__}: {error}", 300)
             raise DamagedFile(model, f"could not be loaded ({words})") from error
+        loaded, report = opened
+        if missing := sorted(report["missing_keys"]):
+            # The library draws them at random and goes on.
+            raise DamagedFile(
+                model,
+                f"{len(missing)} weights that its config.json asks for are not in its files, {missing[0]} the first",
+            )
         self._model = loaded.to(device).eval()
         if self._tokenizer.pad_token_id is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token or self._tokenizer.convert_ids_to_tokens(0)

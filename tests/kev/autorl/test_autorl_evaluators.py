@@ -264,6 +264,16 @@ def test_a_tiny_model_is_really_graded_and_gains_by_training(base: Path, tmp_pat
     assert not list((tmp_path / "scratch").iterdir())
 
 
+def test_a_model_that_lacks_weights_its_configuration_asks_for_is_never_generated_with(
+    base: Path, tmp_path: Path
+) -> None:
+    untied = json.loads((base / "config.json").read_text()) | {"tie_word_embeddings": False}
+    lacking = model(tmp_path / "lacking", {}, config__json=json.dumps(untied).encode())
+    (lacking / "model.safetensors").write_bytes((base / "model.safetensors").read_bytes())
+    with pytest.raises(DamagedFile, match=r"1 weights .* are not in its files, lm_head\.weight the first"):
+        open_engine("transformers", lacking, base)
+
+
 def test_a_per_sample_task_is_graded_with_the_users_own_file(base: Path, tmp_path: Path) -> None:
     settings = {"eval": "eval.py", "samples": "s.jsonl", "hidden": "h.jsonl", "max_new_tokens": 2}
     record = {"name": "mine", "evaluator": "per_sample", "settings": settings}
