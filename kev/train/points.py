@@ -116,6 +116,8 @@ def find_continuation(directory: Path, *, world: int) -> Continuation | None:
     named = None if latest is None else _named(listing, latest)
     if latest is not None and named is None:
         notes.append(f"{LATEST} names step {latest.step}, and {visible(latest.dir)} is not there")
+    if latest is not None and named is not None and named.step != latest.step:
+        notes.append(f"{LATEST} says step {latest.step} and names {named.path.name}; what lies there counts")
     notes += [str(found) for found in listing.incomplete]
     newest = max([found.step for found in listing.directories] + ([latest.step] if latest else []), default=0)
     candidates = sorted(listing.complete, key=lambda found: (found is named, found.step), reverse=True)

@@ -205,7 +205,7 @@ def restore(directory: Path, optimizer: Optimizer, arguments: Mapping[str, Any],
         return Restored(None, 0, Counters(), tuple(notes))
     for candidate in found.candidates:
         path = candidate.path / rank_name(parallel.rank)
-        content, fault = _read(path)
+        content, fault = _read(path, candidate.step)
         # One rank must not go on from an older state than another: all take the point, or none does.
         faulty = parallel.sum(0.0 if fault is None else 1.0)
         if fault is not None or faulty:
@@ -232,13 +232,16 @@ def _discard_beyond(directory: Path, step: int, parallel: Parallel) -> None:
     parallel.wait()
 
 
-def _read(path: Path) -> tuple[dict[str, Any], str | None]:
+def _read(path: Path, step: int) -> tuple[dict[str, Any], str | None]:
     try:
         content = _load(path)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise DamagedFile(path, "is no file of a resume point that this trainer writes")
         if not isinstance(content.get("counters"), dict) or not isinstance(content.get("optimizer"), dict):
             raise DamagedFile(path, "lacks its counters or its optimizer")
+        if (held := content["counters"].get("step")) != step:
+            # A copy under another name, or a rank of another point: its weights are not those of this step.
+            raise DamagedFile(path, f"holds step {held!r:.20}, though its directory is that of step {step}")
     except (DamagedFile, NotFound) as error:
         return {}, str(error)
     return content, None

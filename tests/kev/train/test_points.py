@@ -140,6 +140,14 @@ def test_a_damaged_latest_is_said_and_the_newest_complete_point_is_used(tmp_path
     assert "latest.json" in found.notes[0]
 
 
+def test_a_latest_that_contradicts_itself_is_said(tmp_path: Path) -> None:
+    make_point(tmp_path, 20, b"x")
+    (tmp_path / "latest.json").write_text(json.dumps({"dir": step_name(20), "step": 45, "world": 1}))
+    found = find_continuation(tmp_path, world=1)
+    assert found is not None and [candidate.step for candidate in found.candidates] == [20]
+    assert found.notes == ("latest.json says step 45 and names step-0000020; what lies there counts",)
+
+
 def test_points_of_another_number_of_ranks_are_refused(tmp_path: Path) -> None:
     make_point(tmp_path, 10, b"x", b"x")
     acknowledge(tmp_path, 10, world=2)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -365,6 +366,19 @@ def test_a_point_that_cannot_be_read_gives_way_to_an_older_one(
     report = train(interrupted, records, tmp_path, resume=True)
     assert report.resumed_from == 3
     assert any("going back to step 3: 3 steps are done again" in warning for warning in report.warnings)
+
+
+def test_a_point_that_holds_another_step_than_its_name_says_gives_way_to_the_one_that_does_not(
+    tmp_path: Path, interrupted: dict[str, Any], records: Records
+) -> None:
+    resume = tmp_path / "checkpoint" / "resume"
+    shutil.copytree(resume / "step-0000006", resume / "step-0000009")
+    latest = files.read_json(resume / "latest.json")
+    (resume / "latest.json").write_text(json.dumps({**latest, "dir": "step-0000009", "step": 9}))
+    report = train(interrupted, records, tmp_path, resume=True)
+    assert report.resumed_from == 6 and report.steps == 10
+    assert any("holds step 6, though its directory is that of step 9" in warning for warning in report.warnings)
+    assert any("going back to step 6: 3 steps are done again" in warning for warning in report.warnings)
 
 
 def test_snapshots_of_another_run_are_not_mixed_with_ours(
