@@ -194,6 +194,12 @@ def has_ended(dashboard: int) -> bool:
     return ended
 
 
+watches_processes = pytest.mark.skipif(
+    not hasattr(os, "pidfd_open") or not Path("/proc/self/task").is_dir(), reason="Linux tells of others' children"
+)
+
+
+@watches_processes
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 async def test_no_dashboard_outlives_its_page_or_its_server(root: Path, number: int) -> None:
     from aiohttp import ClientSession
@@ -218,6 +224,7 @@ async def test_a_page_whose_dashboard_could_not_start_says_that_it_is_over() -> 
         assert (await page.receive(timeout=60)).type.name == "CLOSE"
 
 
+@watches_processes
 async def test_a_dashboard_that_does_not_go_with_its_page_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     from kevtui import web_server
 
