@@ -44,6 +44,7 @@ class OwnPageServer(Server):  # type: ignore[misc, unused-ignore]
         names = [host] if secret else [host, "localhost"]
         self._allowed = {f"{name}:{port}" for name in names} | (set(names) if port == 80 else set())
         self._open: set[web.WebSocketResponse] = set()
+        self._serving: set[asyncio.Task[None]] = set()
 
     @property
     def address(self) -> str:
@@ -107,12 +108,27 @@ class OwnPageServer(Server):  # type: ignore[misc, unused-ignore]
         """Without textual-serve's banner: the command has said what is served."""
 
     async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002
-        """Tell every open page that the server goes; its dashboard ends with it."""
+        """Tell every open page that the server goes, and wait for the end of its dashboard, and of those that are
+        ending already: nobody else waits for a page whose connection is gone."""
         leaving = [asyncio.create_task(page.close(code=WSCloseCode.GOING_AWAY)) for page in self._open]
         if leaving:
             await asyncio.wait(leaving, timeout=CLOSING_S)
+        if self._serving:
+            await asyncio.wait(self._serving, timeout=PATIENCE_S + CLOSING_S)
 
     async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
+        serving = asyncio.create_task(self._serve(websocket, app_service))
+        self._serving.add(serving)
+        serving.add_done_callback(self._served)
+        # Whoever takes this away, as with a connection that is lost, closes the page; the dashboard ends after that.
+        await asyncio.shield(serving)
+
+    def _served(self, serving: asyncio.Task[None]) -> None:
+        self._serving.discard(serving)
+        if not serving.cancelled():
+            serving.exception()  # told by who waited for it, or of no page that is still there
+
+    async def _serve(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
         self._open.add(websocket)
         watch = asyncio.create_task(_close_after(app_service, websocket))
         try:
@@ -135,15 +151,15 @@ async def _end(service: AppService) -> None:
     process = service._process
     if process is None:
         return
+    stopping, gone = asyncio.create_task(service.stop()), asyncio.create_task(process.wait())
     try:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_S):
-                await service.stop()
-                await process.wait()
+        # Not under a timeout that cancels: what textual-serve waits with takes no notice of that.
+        await asyncio.wait({gone}, timeout=PATIENCE_S)
     finally:
         with suppress(ProcessLookupError):
             process.kill()
-        await process.wait()  # or the loop may close before it has heard of the end
+    await gone  # or the loop may close before it has heard of the end
+    await asyncio.wait({stopping}, timeout=CLOSING_S)
 
 
 class _Complaints(logging.Handler):
