@@ -51,6 +51,8 @@ def list_names(directory: Path) -> list[str]:
         return []
     except OSError as error:
         raise DamagedFile(directory, _os_reason(error)) from None
+    except ValueError:  # as below
+        return []
 
 
 @contextmanager
@@ -61,6 +63,9 @@ def _opened(path: Path) -> Iterator[tuple[int, int]]:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
         raise NotFound(f"{path}: no such file") from None
+    except ValueError:
+        # A name out of a file may hold what no path can: half a surrogate pair, or a NUL.
+        raise NotFound(f"{path}: no such file, and there can be none of such a name") from None
     except OSError as error:
         raise UnreadFile(path, _os_reason(error)) from None
     try:

@@ -7,13 +7,20 @@ listed again only when its own time stamp moved; the files in it are looked at o
 import errno
 import os
 import re
+import stat
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 Signature = tuple[int, int, int, int]
-"""(mtime_ns, ctime_ns, size, inode). The change time also moves when only the access rights do."""
+"""(mtime_ns, ctime_ns, size, inode). The change time also moves when only the access rights do.
+
+The size is NO_FILE for what has the name of a file and is none: a directory, a pipe, a link that leads to no file.
+"""
+
+NO_FILE = -1
 
 MAX_ENTRIES = 20_000
 """More names than this in one folder are not watched; the folder is reported."""
@@ -33,6 +40,8 @@ _STEP_DIRECTORY = re.compile(r"step-\d{1,12}")
 _TRIAL_FILES = frozenset({"train.log", "metrics.jsonl", "result.json", "failed.json"})
 _TOP_SUFFIXES = (".json", ".jsonl", ".log")
 _ENDED = frozenset({"result.json", "failed.json"})
+
+LEADS_NOWHERE = "a link to nothing: what it leads to is removed, or its volume is not mounted"
 
 GONE = "is gone, removed or unmounted; shown as it was last seen"
 CUT_OFF = "lost its connection, mount it again; shown as it was last seen"
@@ -114,6 +123,9 @@ class Lister:
         try:
             known = self._look_at(top, path, parts, relist=relist)
         except FileNotFoundError:
+            if path != top and os.path.islink(path):  # noqa: PTH114
+                self._mark_unreadable(path, parts, LEADS_NOWHERE)
+                return
             # A whole tree does not go in a session's life, but the volume that it lies on may.
             if path != top or not self._holds_files(top):
                 self._forget(path)
@@ -150,7 +162,7 @@ class Lister:
             files = {}
             for name in known.files:
                 try:
-                    files[name] = _signature(self._stat(f"{path}/{name}"))
+                    files[name] = _sign(f"{path}/{name}", partial(self._stat, f"{path}/{name}"))
                 except FileNotFoundError:
                     known.trusted = False
         else:
@@ -179,11 +191,12 @@ class Lister:
                     self.unreadable[path] = f"holds more than {MAX_ENTRIES:,} names; the rest is not watched"
                     break
                 name = entry.name
-                if want_folder(parts, name) and _is_folder(entry):
+                wanted = want_file(parts, name)
+                if want_folder(parts, name) and _is_folder(entry, or_broken=not wanted):
                     folders.append(name)
-                elif want_file(parts, name):
+                if wanted:
                     try:
-                        files[name] = _signature(entry.stat())
+                        files[name] = _sign(entry.path, entry.stat)
                     except FileNotFoundError:
                         continue
         return dict(sorted(files.items())), tuple(sorted(folders))
@@ -269,20 +282,35 @@ def nowhere(parts: tuple[str, ...], name: str) -> bool:  # noqa: ARG001
     return False
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def _is_folder(entry: os.DirEntry[str], *, or_broken: bool) -> bool:
+    """Whether it is entered; with `or_broken` a link that leads to nothing is as well, and named for what it is."""
     try:
-        return entry.is_dir()
+        if entry.is_dir():
+            return True
+        if not or_broken or not entry.is_symlink():
+            return False
+        entry.stat()
     except OSError:
-        return False
+        return or_broken
+    return False
 
 
-def _signature(status: os.stat_result) -> Signature:
-    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+def _sign(path: str, look: Callable[[], os.stat_result]) -> Signature:
+    """The signature of a file. Raises FileNotFoundError if nothing has that name, or OSError for its whole folder."""
+    try:
+        status = look()
+    except OSError:
+        # One link that cannot be followed says nothing of the files beside it.
+        status = os.lstat(path)
+    size = status.st_size if stat.S_ISREG(status.st_mode) else NO_FILE
+    return (status.st_mtime_ns, status.st_ctime_ns, size, status.st_ino)
 
 
 def _reason(error: OSError) -> str:
     if isinstance(error, PermissionError):
         return "may not be read"
+    if error.errno == errno.ELOOP:
+        return "a loop of symbolic links"
     if error.errno in _CUT_OFF:
         return CUT_OFF
     return f"cannot be listed ({error.strerror or type(error).__name__})"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kev.errors import DamagedFile, NotFound
+from kevtui.observe.lister import LEADS_NOWHERE
 
 FIRST_READ = 128 * 1024
 """What is read of a file met for the first time: its end."""
@@ -85,6 +86,8 @@ class LogTail:
         try:
             return os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except (FileNotFoundError, NotADirectoryError):
+            if self._path.is_symlink():
+                raise DamagedFile(self._path, LEADS_NOWHERE) from None
             raise NotFound(f"{self._path}: no such file") from None
         except PermissionError:
             raise DamagedFile(self._path, "may not be read (permission denied)") from None

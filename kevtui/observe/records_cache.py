@@ -7,7 +7,7 @@ from typing import Any
 
 from kev.errors import DamagedFile, KevError, NotFound, UnreadFile
 from kevtui.observe.derive import coarse
-from kevtui.observe.lister import Signature
+from kevtui.observe.lister import LEADS_NOWHERE, Signature
 from kevtui.observe.snapshot import Finding
 
 RETRY_S = 10.0
@@ -75,8 +75,11 @@ class RecordsCache:
         try:
             entry.value, entry.good_at, entry.damage = read(Path(path)), now, None
         except NotFound:
-            # Gone between listing and reading; the next look will say.
-            entry.signature = None
+            if Path(path).is_symlink():
+                entry.damage, entry.retry_at = LEADS_NOWHERE, now + RETRY_S
+            else:
+                # Gone between listing and reading; the next look will say.
+                entry.signature = None
         except DamagedFile as error:
             entry.damage = reason_of(error)
             if isinstance(error, UnreadFile):

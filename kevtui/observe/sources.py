@@ -86,6 +86,7 @@ class Sources:
         self.now_unix = 0.0
         self.monotonic = 0.0
         self._still: dict[str, _Still] = {}
+        self._no_rows: dict[str, str] = {}
 
     def _make_lister(self, trees: dict[Path, tuple[Rule, Rule]]) -> Lister:
         # Only what this asks about lies there in thousands.
@@ -231,13 +232,26 @@ class Sources:
         return sum(known, Decimal(0)) if known else None
 
     def has_rows(self, directory: str) -> bool:
-        """Whether a read has landed; `directory` is relative to the root, as in a spec."""
-        return "rows.json" in self.lister.files(f"{self.target.root}/{directory}")
+        """Whether a read has landed; `directory` is relative to the root, as in a spec.
+
+        Rows are too many to be read for that, but an empty file holds none, and is named.
+        """
+        path = f"{self.target.root}/{directory}/rows.json"
+        signature = self.signature(path)
+        self._no_rows.pop(path, None)
+        if signature is not None and signature[2] <= 0:
+            self._no_rows[path] = "empty" if signature[2] == 0 else "not a regular file, or a link to none"
+        return signature is not None and signature[2] > 0
 
     def findings(self) -> Iterator[Finding]:
         """Everything that cannot be believed or seen, under paths relative to the root."""
-        for path, finding in self.cache.findings(now=self.monotonic):
+        for path, finding in [*self.cache.findings(now=self.monotonic)]:
+            if self.signature(path) is None:
+                self.cache.forget(path)  # removed, and nobody asks for it any more
+                continue
             yield Finding(self.shown(path), finding.reason, finding.last_good_age_s)
+        for path, reason in self._no_rows.items():
+            yield Finding(self.shown(path), reason)
         for path, reason in _outermost(self.lister.unreadable, self.runs).items():
             yield Finding(self.shown(path), reason)
 

@@ -94,6 +94,8 @@ class TrialLog:
 
     def _moved(self, name: str, files: dict[str, Signature]) -> bool:
         signature = files.get(name)
+        if signature is None:
+            self.findings.pop(name, None)
         if signature is None or self._signatures.get(name) == signature:
             return False
         self._signatures[name] = signature

@@ -43,7 +43,8 @@ class PastLister(Lister):
         below: dict[str, set[str]] = {}
         for path, held in then.items():
             folder, _, name = path.rpartition("/")
-            signature: Signature = (held.stamp_ns, held.stamp_ns, 0, 0)
+            size = 1 if held.data is None else len(held.data)
+            signature: Signature = (held.stamp_ns, held.stamp_ns, size, 0)
             self._enter(folder, trees, below).files[name] = signature
         for folder, names in below.items():
             self.folders[folder].folders = tuple(sorted(names))

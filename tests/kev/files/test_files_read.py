@@ -50,3 +50,10 @@ def test_no_name_of_a_file_or_holder_reaches_a_terminal_raw(tmp_path: Path) -> N
     with pytest.raises(NotFound) as absence:
         files.read_json(tmp_path / "\x9bnone")
     assert r"\x9bnone: no such file" in str(absence.value)
+
+
+def test_a_name_out_of_a_file_that_no_path_can_have_is_a_file_that_is_not_there(tmp_path: Path) -> None:
+    for name in ("half \ud800", "with \0 in it"):
+        with pytest.raises(NotFound, match="can be none of such a name"):
+            files.read_json(tmp_path / name / "result.json")
+        assert files.list_names(tmp_path / name) == []

@@ -76,3 +76,16 @@ def test_a_read_out_stands_beside_what_was_registered(checkout: Any, watching: A
     assert [criterion.verdict for criterion in second.criteria] == [Verdict.MISSING, Verdict.MISSING]
     assert snapshot.readout.candidates == (("4b", None),)
     assert snapshot.studies[0].state is TrialState.DONE
+
+
+def test_empty_rows_are_named_and_are_no_read_that_has_landed(checkout: Any, watching: Any) -> None:
+    checkout.write("experiments/rounds/r9.json", SPEC)
+    checkout.write("runs/r9-4b-a-hard/rows.json", b"")
+    observer = watching("r9")
+    snapshot = observer.observe()
+    assert snapshot.reads.cell("4b-a", "hard").state is not ReadState.LANDED
+    assert [(finding.path, finding.reason) for finding in snapshot.findings] == [
+        ("runs/r9-4b-a-hard/rows.json", "empty")]  # fmt: skip
+    checkout.write("runs/r9-4b-a-hard/rows.json", [])
+    snapshot = observer.observe()
+    assert (snapshot.reads.cell("4b-a", "hard").state, snapshot.findings) == (ReadState.LANDED, ())
