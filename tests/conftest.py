@@ -1,7 +1,9 @@
 """What holds for every test: the signals of a terminal, however the run was started, and no limits of wall time."""
 
+import gc
 import os
 import signal
+from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +16,17 @@ for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
 # A busy machine is slow, and that is no defect: tests bound CPU time, bytes and counts, never the wall clock.
 settings.register_profile("kev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kev")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays to the end: no search for garbage goes through all of it again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -59,7 +59,6 @@ def steps() -> Iterator[list[tuple[float, str]]]:
         yield taken
     finally:
         asyncio.Handle._run = run  # type: ignore[method-assign]
-        gc.unfreeze()
 
 
 def watch(app: KevApp) -> WatchScreen:
