@@ -4,6 +4,7 @@ from datetime import datetime
 from decimal import Decimal
 
 MISSING = "–"
+DAY_S = 86_400
 
 
 def money(amount: Decimal | None) -> str:
@@ -36,13 +37,20 @@ def age(seconds: float | None) -> str:
     hours, minutes = divmod(minutes, 60)
     if hours < 24:
         return f"{hours} h {minutes:02d}"
-    days = round(seconds / 86400)
+    days = round(seconds / DAY_S)
     return f"{days} d"
 
 
 def clock(moment: datetime | None) -> str:
     """As "23:58Z"; the zone is always UTC and always said."""
     return MISSING if moment is None else f"{moment:%H:%M}Z"
+
+
+def ending(moment: datetime, remaining_s: float) -> str:
+    """When something ends: "23:58", or "in 8 d" where the hour would be taken for one of today's."""
+    if remaining_s < DAY_S:
+        return f"{moment:%H:%M}"
+    return f"in {age(remaining_s)}" if remaining_s < 1000 * DAY_S else "in years"
 
 
 def percent(share: float | None) -> str:

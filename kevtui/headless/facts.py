@@ -169,7 +169,9 @@ def _step(trial: Trial) -> Fact:
         words += f", loss {trial.loss:.3f}"
     words += f", {trial.rate.steps_per_minute:.1f} steps/min" if trial.rate else ""
     if trial.projection is not None:
-        words += f", ends about {figures.clock(trial.projection.finish_at)}"
+        remaining_s, finish_at = trial.projection.remaining_s, trial.projection.finish_at
+        is_soon = remaining_s < figures.DAY_S
+        words += f", ends about {figures.clock(finish_at)}" if is_soon else f", ends in {figures.age(remaining_s)}"
         words += ", past its timeout" if trial.projection.past_timeout else ""
     return Fact("step", trial.id, words, trial.step, paced=True)
 

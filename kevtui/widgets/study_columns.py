@@ -147,7 +147,7 @@ def _draw_finish(pen: Pen, row: Entry, width: int) -> None:
         pen.add(trial.note or (trial.rate_note if trial.state is TrialState.RUNNING else ""), Role.DIM, width=width)
     else:
         past = projection.past_timeout
-        pen.add(f"{projection.finish_at:%H:%M}", Role.WARN if past else Role.TEXT)
+        pen.add(figures.ending(projection.finish_at, projection.remaining_s), Role.WARN if past else Role.TEXT)
         spread = f" ±{figures.age((projection.remaining_high_s - projection.remaining_low_s) / 2)}"
         if width >= 16 + len(spread):
             pen.add(spread, Role.DIM)
