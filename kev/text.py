@@ -5,8 +5,13 @@ import re
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0 and C1 controls: escapes, carriage returns, bells, single-byte CSI
     "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # line separators and direction changes, which reorder a line
-    "\ud800-\udfff\ufeff\ufff9-\ufffb]"  # half a surrogate pair cannot be encoded; the rest is invisible
+    "\ud800-\udfff\ufeff\ufff9-\ufffb"  # half a surrogate pair cannot be encoded; the rest is invisible
+    # No width and no ink: what holds one looks like what does not. The last range can carry a whole hidden text.
+    "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\uffa0\ufffe\uffff"
+    "\U000e0000-\U000e0fff]"
+    "|(?<![^\0-\x7f])[\u200c\u200d\ufe00-\ufe0f]"  # joiners and selectors, which other scripts and emoji need
 )
+_LINE_END = re.compile("\r\n?|\n")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -24,6 +29,14 @@ def visible_bytes(data: bytes) -> str:
     return visible(data.decode(errors="backslashreplace"))
 
 
+def lines_of(text: str) -> list[str]:
+    """`text` cut at its line ends (newline, CRLF, CR) and nowhere else, without a byte order mark.
+
+    `str.splitlines` also cuts at separators that are text to everybody else, so that line numbers no longer agree.
+    """
+    return _LINE_END.split(text.removeprefix("\ufeff"))
+
+
 def shorten(text: str, width: int, *, mark: str = "…") -> str:
     """`text` cut to at most `width` characters, ending in `mark` where something was cut."""
     if len(text) <= width:
@@ -36,4 +49,6 @@ def _escape(match: re.Match[str]) -> str:
     if character in _SHORT:
         return _SHORT[character]
     code = ord(character)
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -5,13 +5,13 @@ FIELDS is the whole file: what is checked, what comes without it, and the table 
 """
 
 import os
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from kev.errors import UsageError
+from kev.errors import DamagedFile, NotFound, UsageError
+from kev.files.toml_values import read_toml
 from kevtui import columns
 from kevtui.actions.verbs import NAME_ABOVE_USD
 from kevtui.alerting import choices
@@ -71,13 +71,11 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """What the file says. Raises BadSettings with a line for each mistake, naming file and key."""
     path = settings_path(environment)
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
+        values = read_toml(path)
+    except NotFound:
         return Settings()
-    except OSError as error:
-        raise BadSettings([f"{path}: cannot be read ({error.strerror})"]) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadSettings([f"{path}: is no TOML: {error}"]) from None
+    except DamagedFile as error:
+        raise BadSettings([str(error)]) from None
     problems = sorted(_problems(values))
     bindings = BINDINGS
     if not problems and "keys" in values:

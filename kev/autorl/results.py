@@ -29,7 +29,13 @@ class Results:
 
 def read_results(path: Path) -> Results:
     """The rows of `path`. Raises NotFound, or DamagedFile for a file without a header that can be believed."""
-    data = files.read_bytes(path).removeprefix(files.UTF8_BOM)
+    return _parsed(path, files.read_bytes(path))
+
+
+def _parsed(path: Path, data: bytes) -> Results:
+    data = data.removeprefix(files.UTF8_BOM)
+    if data.startswith(files.UTF16_BOMS) or b"\0" in data[:4]:
+        raise DamagedFile(path, "UTF-16 text; save it as UTF-8")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -57,18 +63,22 @@ def append_result(path: Path, row: ResultRow) -> None:
     cells = {name: _cell(getattr(row, name)) for name in COLUMNS}
     with files.locked(path.with_name(f".{path.name}.lock"), wait=True):
         try:
-            found = read_results(path)
+            data = files.read_bytes(path)
+            found = _parsed(path, data)
         except NotFound:
-            found = Results([], [], [])
+            data, found = b"", Results([], [], [])
         if found.findings:
             # Writing the file anew would lose what could not be read.
             raise DamagedFile(path, f"{found.findings[0]}; put it right, then the run's row can be added")
         columns = [*found.columns, *(name for name in COLUMNS if name not in found.columns)]
+        # A spreadsheet that saved the file takes it for another encoding without its mark.
+        mark = files.UTF8_BOM if data.startswith(files.UTF8_BOM) else b""
+        line_end = "\r\n" if data.partition(b"\n")[0].endswith(b"\r") else "\n"
         buffer = io.StringIO(newline="")
-        writer = csv.DictWriter(buffer, columns, restval="", lineterminator="\n")
+        writer = csv.DictWriter(buffer, columns, restval="", lineterminator=line_end)
         writer.writeheader()
         writer.writerows([*found.rows, cells])
-        files.write_atomic(path, buffer.getvalue().encode())
+        files.write_atomic(path, mark + buffer.getvalue().encode())
 
 
 def _cell(value: object) -> str:

@@ -6,12 +6,11 @@ dropped in silence.
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from kev import files
 from kev.records.base import Number, StrictRecord, reason_of
@@ -21,12 +20,16 @@ MAX_LINE_BYTES = 64 * 1024
 """A step is some 250 bytes; a longer line is damage and is not parsed."""
 
 
+MOST_STEPS = 10**12
+"""No run has more; a larger figure is damage, and no table has room for it."""
+
+
 class StepMetrics(StrictRecord):
     """One optimizer step of one rank."""
 
-    step: int
+    step: int = Field(ge=0, le=MOST_STEPS)
     """Optimizer steps done over the whole run; goes on across attempts."""
-    steps: int | None = None
+    steps: int | None = Field(default=None, ge=0, le=MOST_STEPS)
     """All steps of the run, over all epochs."""
     at: str | None = None
     """When the step ended, ISO 8601, UTC."""
@@ -42,7 +45,7 @@ class StepMetrics(StrictRecord):
     clipped: bool | None = None
     step_seconds: Number | None = None
     attempt: int | None = None
-    rank: int = 0
+    rank: int = Field(default=0, ge=0)
 
     @property
     def instant(self) -> Instant:
@@ -128,6 +131,9 @@ class StepMetricsReader:
             except ValidationError as error:
                 damage = damage or reason_of(error)
                 continue
+            if point.ended is None:
+                damage = damage or _no_moment(point)
+                continue
             recovered += 1
             if self._is_new(point.identity):
                 reading.points.append(point)
@@ -155,30 +161,43 @@ def read_step_metrics(data: bytes) -> StepMetricsReading:
     )
 
 
+def _no_moment(point: StepMetrics) -> str:
+    if point.at is None and point.t is None:
+        return f"step {point.step}: has no at or t, the moment it ended"
+    return f"step {point.step}: {'t' if point.at is None else 'at'}: {point.instant.problem}"
+
+
 def _recover(line: bytes, reason: str) -> tuple[list[Any], str]:
     """The complete objects that stand at the start of a damaged line, and the damage in words."""
     text = line.strip(b"\0 \t\r").decode(errors="replace")
-    values = list(_leading_objects(text))
-    if line.startswith(b"\0") and values:
-        return values, "starts with NUL bytes, as a block that was never written"
+    values, rest = _leading_objects(text)
+    if not values:
+        return values, reason
+    after = f", then {len(rest):,} characters that are none" if rest else ""
     if len(values) > 1:
-        return values, f"{len(values)} records on one line"
-    return values, f"{reason}, after a whole record" if values else reason
+        return values, f"{len(values)} records on one line{after}"
+    if line.startswith(b"\0"):
+        return values, f"starts with NUL bytes, as a block that was never written{after}"
+    return values, f"{reason}, after a whole record"
 
 
-def _leading_objects(text: str) -> Iterator[dict[str, Any]]:
+def _leading_objects(text: str) -> tuple[list[dict[str, Any]], str]:
+    """The objects, and what follows them."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
+    values: list[dict[str, Any]] = []
     position = 0
     while position < len(text):
         try:
-            value, position = decoder.raw_decode(text, position)
+            value, end = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):
-            return
+            break
         if not isinstance(value, dict):
-            return
-        yield value
-        while position < len(text) and text[position] in " \t\r\0":
+            break
+        values.append(value)
+        position = end
+        while position < len(text) and text[position] in " \t\r\0\ufeff":
             position += 1
+    return values, text[position:]
 
 
 def _refuse(name: str) -> None:

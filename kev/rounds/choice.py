@@ -15,6 +15,7 @@ from pathlib import Path
 from kev.errors import KevError
 from kev.records.spec import RoundSpec, size_of
 from kev.rounds.registration import find_section, plan_document
+from kev.text import lines_of
 
 _CHOICE = re.compile(r"[\W_]*candidates?\b(.*)", re.IGNORECASE)
 
@@ -51,7 +52,7 @@ def names_candidate(section: str, arm: str, rivals: Collection[str]) -> bool:
 
     A line that also names one of its `rivals` lists what could be chosen, and chooses nothing.
     """
-    choices = [choice[1] for line in section.splitlines() if (choice := _CHOICE.match(line)) is not None]
+    choices = [choice[1] for line in lines_of(section) if (choice := _CHOICE.match(line)) is not None]
     return any(_names(line, arm) and not any(_names(line, rival) for rival in rivals) for line in choices)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kev.errors import KevError, NotFound, Refused
 from kev.files import parse_json, read_bytes
+from kev.text import lines_of
 
 PLAN_DOCUMENT = "PLAN.md"
 GIT_SECONDS = 60
@@ -63,7 +64,7 @@ def registration(spec_path: Path, root: Path) -> Registration:
         if spec is not None and section is not None:
             now = (_read(spec_path), _section(_read(root / document), number))
             after = [(at, spec, section) for _, at, spec, section in versions[index + 1 :]]
-            return Registration(commit, at, section.splitlines()[0].lstrip("# "), _changes((spec, section), after, now))
+            return Registration(commit, at, lines_of(section)[0].lstrip("# "), _changes((spec, section), after, now))
     lacking = (
         "the spec" if all(spec is None for _, _, spec, _ in versions) else f"a section on round {number} in {document}"
     )
@@ -79,7 +80,7 @@ def find_section(text: str, number: int) -> str | None:
     kept: list[str] = []
     level = 0  # of the heading that named the round; 0 outside its section
     fenced = False
-    for line in text.splitlines():
+    for line in lines_of(text):
         fenced ^= line.lstrip().startswith(("```", "~~~"))
         heading = None if fenced else _HEADING.fullmatch(line.rstrip())
         if heading is not None and (level == 0 or len(heading[1]) <= level):
@@ -115,15 +116,20 @@ def _changes(
 ) -> tuple[Change, ...]:
     changes = []
     for index, what in enumerate(("spec", "section")):
-        last, when = registered[index], None
+        last, when = _plain(registered[index]), None
         for at, *contents in after:
-            if contents[index] != last:
-                last, when = contents[index], at  # type: ignore[assignment]
-        if now[index] != last:
+            if _plain(contents[index]) != last:
+                last, when = _plain(contents[index]), at
+        if _plain(now[index]) != last:
             changes.append(Change(what, None))
         elif when is not None:
             changes.append(Change(what, when))
     return tuple(changes)
+
+
+def _plain(text: str | None) -> str | None:
+    """`text` without what a checkout or an editor does to line ends, which changes nothing that was registered."""
+    return None if text is None else "\n".join(lines_of(text))
 
 
 def _section(text: str | None, number: int) -> str | None:

@@ -37,45 +37,50 @@ def update_plan(root: Path, report: SessionReport) -> Path:
 
 def with_session(text: str, report: SessionReport) -> str:
     """`text` with the session's section and the rows of its rounds, each in place of what it had before."""
-    ending = "\r\n" if "\r\n" in text else "\n"
-    lines = text.split(ending)
-    lines = _with_rows(lines, report.rounds)
-    return ending.join(_with_section(lines, report))
+    # What is there keeps its own line ends, which may be mixed; what is added has those of most lines.
+    end = "\r" if 2 * text.count("\r\n") > text.count("\n") else ""
+    lines = text.split("\n")
+    last = lines[-1]
+    lines[-1] = f"{last}{end}" if last else ""
+    lines = _with_section(_with_rows(lines, report.rounds, end), report, end)
+    lines[-1] = lines[-1].removesuffix(end)
+    return "\n".join(lines)
 
 
-def _with_section(lines: list[str], report: SessionReport) -> list[str]:
-    section = to_markdown(report, level=2).rstrip("\n").split("\n")
+def _with_section(lines: list[str], report: SessionReport, end: str) -> list[str]:
+    section = [f"{line}{end}" for line in to_markdown(report, level=2).rstrip("\n").split("\n")]
     title = re.compile(rf"## Session {re.escape(report.session)}(?: \(simulated money\))?\s*")
     outside = _outside_fences(lines)
     start = next((index for index in outside if title.fullmatch(lines[index])), None)
     if start is not None:
-        end = next((index for index in outside if index > start and _HEADING.match(lines[index])), len(lines))
+        stop = next((index for index in outside if index > start and _HEADING.match(lines[index])), len(lines))
     else:
-        start = end = next((index for index in outside if lines[index].rstrip() == RECORD), len(lines))
-    before, after = lines[:start], lines[end:]
+        start = stop = next((index for index in outside if lines[index].rstrip() == RECORD), len(lines))
+    before, after = lines[:start], lines[stop:]
     while before and not before[-1].strip():
         before.pop()
     while after and not after[0].strip():
         after.pop(0)
-    return [*before, "", *section, "", *after]
+    return [*before, end, *section, end, *after]
 
 
-def _with_rows(lines: list[str], rounds: Iterable[RoundResult]) -> list[str]:
+def _with_rows(lines: list[str], rounds: Iterable[RoundResult], end: str) -> list[str]:
     lines = list(lines)
-    rows = {each.round: record_row(each) for each in rounds}
+    rows = {each.round: f"{record_row(each)}{end}" for each in rounds}
+    empty, heads, rule = end, f"{HEADS}{end}", f"{RULE}{end}"
     if not rows:
         return lines
     start = next((index for index in _outside_fences(lines) if lines[index].rstrip() == RECORD), None)
     if start is None:
         while lines and not lines[-1].strip():
             lines.pop()
-        return [*lines, "", RECORD, "", HEADS, RULE, *rows.values(), ""]
-    end = next(
+        return [*lines, empty, f"{RECORD}{end}", empty, heads, rule, *rows.values(), empty]
+    stop = next(
         (index for index in _outside_fences(lines) if index > start and _HEADING.match(lines[index])), len(lines)
     )
-    table = [index for index in range(start, end) if lines[index].startswith("|")]
+    table = [index for index in range(start, stop) if lines[index].startswith("|")]
     if not table:
-        return [*lines[: start + 1], "", HEADS, RULE, *rows.values(), *lines[start + 1 :]]
+        return [*lines[: start + 1], empty, heads, rule, *rows.values(), *lines[start + 1 :]]
     for index in table:
         named = re.match(r"\|\s*r?(\d+)\s*\|", lines[index])
         if named and int(named[1]) in rows:

@@ -48,6 +48,18 @@ class History:
         if len(self._steps) > MOST_KEPT:
             self._thin()
 
+    def insert(self, step: int, loss: float | None, t: float | None = None) -> None:
+        """A step that was logged late: it takes its place among the others, or changes nothing if that is taken."""
+        place = bisect_left(self._steps, step)
+        if place < len(self._steps) and self._steps[place] == step:
+            return
+        self._stride = 0
+        self._steps.insert(place, step)
+        self._losses.insert(place, _NAN if loss is None else loss)
+        self._times.insert(place, _NAN if t is None else t)
+        if len(self._steps) > MOST_KEPT:
+            self._thin()
+
     def rewind(self, step: int) -> None:
         """A continuation went on from `step`: later ones are void."""
         keep = bisect_left(self._steps, step + 1)

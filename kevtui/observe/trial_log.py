@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SAMPLE_EVERY_S = 5.0
 
 MOST_NAMED = 8
+MOST_LATE = 64
 """Damaged lines named one by one; the rest are counted."""
 
 
@@ -61,6 +62,10 @@ class TrialLog:
     _rank: int | None = None
     """The rank whose metrics are drawn; None while there are none, and the log's own lines are drawn."""
     _last_metric: tuple[int, float] | None = None
+    _attempt: int | None = None
+    """Of the newest metric."""
+    _late: int = 0
+    """Metrics in a row that are older than the newest."""
     _damage: list[str] = field(default_factory=list)
     _damaged_lines: int = 0
 
@@ -228,6 +233,10 @@ class TrialLog:
         t = ended.timestamp()
         if (point.step, t) == self._last_metric:
             return
+        if self._is_late(point, t):
+            self.history.insert(point.step, None if point.loss is None else float(point.loss), t)
+            return
+        self._attempt = point.attempt
         if self._timed and (point.step <= self._timed[-1].step or t <= self._timed[-1].t):
             # A continuation, or a clock set back: times before and after it do not belong together.
             self._timed.clear()
@@ -240,6 +249,18 @@ class TrialLog:
         self.progress.step, self.progress.loss = point.step, loss
         self.progress.steps = point.steps or self.progress.steps
 
+    def _is_late(self, point: StepMetrics, t: float) -> bool:
+        """Whether it is an earlier step of the same attempt, which another writer or a second try put behind it.
+
+        Without the number of the attempt many in a row are a continuation, on a machine whose clock is behind.
+        """
+        newest = self._last_metric
+        if newest is None or point.attempt != self._attempt or point.step > newest[0] or t > newest[1]:
+            self._late = 0
+            return False
+        self._late += 1
+        return point.attempt is not None or self._late <= MOST_LATE
+
     def _follow_health(self, point: StepMetrics, t: float) -> None:
         self.health.at_step(t, point.step, least_s=METRICS_LEAST_S)
         # Null is written where it was not a finite number; a writer that does not log it at all leaves it out.
@@ -250,7 +271,8 @@ class TrialLog:
 
     def _forget_metrics(self, *, damage: bool = True) -> None:
         self._timed.clear()
-        self._rank = self._last_metric = None
+        self._rank = self._last_metric = self._attempt = None
+        self._late = 0
         if damage:
             self._damage.clear()
             self._damaged_lines = 0

@@ -11,13 +11,15 @@ A file of the user's directory stands before one of the same name in the package
 """
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
+
+from kev.errors import KevError
+from kev.files.toml_values import read_toml
 
 DEFAULT = "default"
 WITHOUT_COLOUR = "ansi16"
@@ -117,13 +119,9 @@ def load(name: str, places: list[Path] | None = None) -> Palette:
     if path is None:
         raise BadTheme(f"theme {name!r}: no such theme; there are {', '.join(names(places))}")
     try:
-        if path.stat().st_size > MAX_THEME_BYTES:
-            raise BadTheme(f"{path}: too large to be a theme")
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        if isinstance(error, BadTheme):
-            raise
-        raise BadTheme(f"{path}: {error}") from None
+        values = read_toml(path, limit=MAX_THEME_BYTES)
+    except KevError as error:
+        raise BadTheme(str(error)) from None
     return parse(name, values, path)
 
 

@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,3 +103,27 @@ def test_a_file_torn_at_any_byte_keeps_every_whole_line_before_it(cut: int) -> N
     reading = read_step_metrics(torn)
     assert len(reading.points) >= torn.count(b"\n")
     assert len(reading.damage) <= 1
+
+
+def test_what_stands_behind_whole_records_on_their_line_is_named_as_well() -> None:
+    reading = read_step_metrics(line(1) + line(2) + b'{"rank": 0, "ste\n' + line(3) + line(4) + b"\n")
+    first, second = reading.damage
+    assert (first.reason, first.recovered) == ("2 records on one line, then 16 characters that are none", 2)
+    assert (second.reason, second.recovered) == ("2 records on one line", 2)
+
+
+@pytest.mark.parametrize("step", [-1, 2**63, 10**15])
+def test_a_step_that_no_run_can_have_is_damage(step: int) -> None:
+    reading = read_step_metrics(b'{"step": %d, "at": "2027-01-01T00:00:00Z"}\n' % step)
+    assert reading.points == [] and reading.damage[0].reason.startswith("step: ")
+
+
+@pytest.mark.parametrize(("when", "reason"), [
+    ({}, "has no at or t"),
+    ({"at": "2027-10-31T02:30:00"}, "at: has no time zone"),
+    ({"at": "yesterday"}, "at: not an ISO 8601 time"),
+    ({"t": -1}, "t: out of the range"),
+])  # fmt: skip
+def test_a_step_that_says_no_moment_is_named_with_the_reason(when: dict[str, object], reason: str) -> None:
+    reading = read_step_metrics(json.dumps({"step": 5, "loss": 1.5, **when}).encode() + b"\n")
+    assert reading.points == [] and reading.damage[0].reason.startswith(f"step 5: {reason}")

@@ -1,5 +1,6 @@
 """The user's file of settings: what it changes, and what is said of one that cannot be meant."""
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -92,7 +93,21 @@ def test_every_mistake_is_a_line_that_names_file_and_key(config: Path, text: str
 
 def test_a_file_that_is_no_text_is_told_in_a_line(config: Path) -> None:
     config.write_bytes(b"theme = '\xe9'")
-    with pytest.raises(BadSettings, match="no TOML"):
+    with pytest.raises(BadSettings, match="not UTF-8"):
+        settings(config)
+    config.write_bytes('theme = "light"\n'.encode("utf-16"))
+    with pytest.raises(BadSettings, match="UTF-16 text, or none; save it as UTF-8"):
+        settings(config)
+
+
+def test_what_an_editor_puts_before_the_text_and_at_line_ends_changes_nothing(config: Path) -> None:
+    config.write_bytes(b'\xef\xbb\xbftheme = "light"\r\nascii = true\r\n')
+    assert (settings(config).theme, settings(config).ascii) == ("light", True)
+
+
+def test_what_is_no_file_is_told_and_not_waited_for(config: Path) -> None:
+    os.mkfifo(config)
+    with pytest.raises(BadSettings, match="not a regular file"):
         settings(config)
 
 

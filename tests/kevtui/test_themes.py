@@ -90,6 +90,7 @@ BAD = {
     "word": ('[colours]\nbackground = "#zzz"', "colours.background"),
     "type": ("[colours]\nbackground = 3", "colours.background"),
     "latin": (b"label = '\xe9'", "latin.toml"),
+    "utf16": ("label = 'x'".encode("utf-16"), "UTF-16"),
 }
 
 
@@ -113,6 +114,12 @@ def test_a_colour_that_is_no_colour_of_a_theme_is_named(users_directory: Path) -
     (users_directory / "odd.toml").write_text(text + '\nsparkle = "#ffffff"\n')
     with pytest.raises(themes.BadTheme, match=r"colours\.sparkle"):
         themes.load("odd")
+
+
+def test_a_theme_saved_with_a_byte_order_mark_is_the_theme(users_directory: Path) -> None:
+    text = (PACKAGE[0] / "light.toml").read_bytes()
+    (users_directory / "saved.toml").write_bytes(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"))
+    assert themes.load("saved").colours == themes.load("light").colours
 
 
 def test_a_name_is_never_a_path(users_directory: Path) -> None:

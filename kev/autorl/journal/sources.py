@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kev import files
 from kev.errors import DamagedFile
+from kev.text import lines_of
 
 MOST_FILES = 200
 MOST_BYTES = 1024 * 1024
@@ -78,7 +79,7 @@ def read_sources(directory: Path) -> tuple[list[Source], list[str]]:
             findings.append(f"{path.relative_to(directory)}: cannot be read as Python ({type(error).__name__})")
             continue
         module = ".".join(path.relative_to(directory).with_suffix("").parts)
-        source = Source(path, module, tree, text.decode(errors="replace").splitlines())
+        source = Source(path, module, tree, lines_of(text.decode(errors="replace")))
         try:
             _Binder(source).visit_scope(tree, [])
         except RecursionError:

@@ -238,3 +238,15 @@ def test_an_agent_s_training_rows_end_at_newlines_only(tmp_path: Path, monkeypat
     (tmp_path / "train.jsonl").write_bytes("\r\n".join([*lines, "", ""]).encode())
     monkeypatch.setenv("DATA_PATH", str(tmp_path))
     assert [row["prompt"] for row in examples()] == [f"Question: {row['question']}\nAnswer:" for row in rows]
+
+
+def test_a_file_that_a_spreadsheet_saved_keeps_its_mark_and_line_ends_when_a_row_is_added(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_bytes('\ufeffrun_id,agent,Notiz\r\na,"x\u2028y","für, alle"\r\n'.encode())
+    append_result(path, row("b"))
+    first, second, third, end = path.read_bytes().split(b"\r\n")
+    assert first.startswith(b"\xef\xbb\xbfrun_id,agent,Notiz,") and third.startswith(b"b,") and end == b""
+    assert second.decode().startswith('a,x\u2028y,"für, alle",')
+    path.write_bytes("run_id\na\n".encode("utf-16"))
+    with pytest.raises(DamagedFile, match="UTF-16"):
+        append_result(path, row("c"))

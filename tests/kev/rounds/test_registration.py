@@ -7,6 +7,7 @@ import pytest
 from checkouts import git, good_spec, write_checkout, write_spec
 
 from kev.errors import Refused
+from kev.rounds.choice import names_candidate
 from kev.rounds.registration import find_section, plan_document, registration
 from kev.rounds.validate import validate
 
@@ -121,3 +122,20 @@ def test_a_section_ends_at_the_next_heading_of_its_level_and_not_inside_code() -
 )  # fmt: skip
 def test_the_plan_document_is_the_one_the_spec_names(registered: str, name: str) -> None:
     assert plan_document(registered) == name
+
+
+def test_line_ends_that_a_checkout_converted_are_no_change_of_what_was_registered(spec: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "PLAN.md"
+    plan.write_text(SECTION)
+    commit(tmp_path, 1)
+    for path in (spec, plan):
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert registration(spec, tmp_path).changes == ()
+
+
+def test_a_separator_within_a_line_of_the_plan_begins_no_line() -> None:
+    text = "## Round 7\nquoted:\u2028## Round 8\x0b## Round 9\x85Candidate: b\nend\n"
+    assert find_section(text, 7) == text.rstrip("\n")
+    assert (find_section(text, 8), find_section(text, 9)) == (None, None)
+    assert not names_candidate(text, "b", ())
+    assert find_section("\ufeff# Round 7\r\nx\r\n", 7) == "# Round 7\nx"

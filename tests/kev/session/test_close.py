@@ -80,6 +80,17 @@ async def test_without_a_last_reading_it_stays_open_unless_forced(round_lab: Rou
     assert report.money.age_s == 3600
 
 
+def test_line_ends_of_two_kinds_stay_as_they_are_and_no_section_is_written_twice(round_lab: RoundLab) -> None:
+    report = report_of(round_lab)
+    text = "# Plan\r\n\nby hand\n\r\n## Record\r\n\r\n| round | a |\n| --- | --- |\r\n| 200 | x |\r\nlast"
+    once = with_session(text, report)
+    assert with_session(once, report) == once
+    assert (once.count("## Record"), once.count("## Session"), once.count("| 201 |")) == (1, 1, 1)
+    for kept in ("# Plan\r\n", "by hand\n", "| round | a |\n", "| --- | --- |\r\n", "| 200 | x |\r\n"):
+        assert kept in once
+    assert once.endswith("\nlast") and "| 201 |" in once.split("\r\n")[-2]
+
+
 def test_force_needs_a_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["close", "--root", str(tmp_path), "--force"]) == 1
     assert "--force needs --reason" in capsys.readouterr().err

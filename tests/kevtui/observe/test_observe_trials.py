@@ -118,3 +118,44 @@ def test_a_resume_point_with_half_its_shards_is_named_and_not_relied_on(checkout
     snapshot = watching().observe()
     assert snapshot.trials[0].resume_step is None
     assert snapshot.findings[0].reason == "resume point 300 is incomplete: rank0.pt is empty, rank2.pt is absent"
+
+
+def metric(step: int, at_s: float, **more: Any) -> str:
+    return json.dumps({"step": step, "steps": 90, "t": 1_800_000_000 + at_s, "loss": 2.0, **more}) + "\n"
+
+
+@pytest.mark.parametrize("attempt", [{}, {"attempt": 1}])
+def test_a_metric_that_comes_late_or_twice_takes_its_place_and_moves_nothing_back(
+    checkout: Any, watching: Any, attempt: dict[str, Any]
+) -> None:
+    checkout.spawn("r9-a")
+    checkout.watch("r9-a", {})
+    path = checkout.root / "runs/r9-a/00-trial-0/metrics.jsonl"
+    checkout.write("runs/r9-a/00-trial-0/metrics.jsonl", b"")
+    observer = watching()
+    for batch in ([10, 30], [20], [40, 50], [30], [10]):
+        with path.open("a") as stream:
+            stream.writelines(metric(step, step, **attempt) for step in batch)
+        trial = observer.observe().trials[0]
+    assert [point.step for point in trial.points] == [10, 20, 30, 40, 50]
+    assert trial.step == 50 and trial.rate is not None and trial.rate.steps_per_minute == 60
+
+
+def test_a_continuation_on_a_machine_whose_clock_is_behind_is_no_late_metric(checkout: Any, watching: Any) -> None:
+    lines = [metric(step, step, attempt=1) for step in (10, 20, 30)]
+    lines += [metric(step, step - 3600, attempt=2) for step in (20, 30, 40)]
+    checkout.write("runs/r9-a/00-trial-0/metrics.jsonl", "".join(lines).encode())
+    trial = watching().observe().trials[0]
+    assert (trial.step, [point.step for point in trial.points]) == (40, [10, 20, 30, 40])
+    unnumbered = [metric(step, step) for step in range(300)] + [metric(step, step - 3600) for step in range(200, 290)]
+    checkout.write("runs/r9-b/00-trial-0/metrics.jsonl", "".join(unnumbered).encode())
+    trial = next(trial for trial in watching().observe().trials if trial.study == "r9-b")
+    assert trial.step == 289
+
+
+def test_one_step_too_large_for_any_table_is_named_and_ends_no_pass(checkout: Any, watching: Any) -> None:
+    text = metric(10, 10) + metric(2**63, 20) + metric(30, 30)
+    checkout.write("runs/r9-a/00-trial-0/metrics.jsonl", text.encode())
+    snapshot = watching().observe()
+    assert [point.step for point in snapshot.trials[0].points] == [10, 30]
+    assert snapshot.findings[0].reason.startswith("line 2: step: ")
