@@ -187,6 +187,6 @@ def _code(words: str) -> str:
 
 
 if __name__ == "__main__":
-    print(markdown())
-    print(alerts_markdown())
-    print(columns_markdown())
+    from kev.console import run
+
+    raise SystemExit(run(lambda: print(markdown(), alerts_markdown(), columns_markdown(), sep="\n") or 0))

@@ -4,6 +4,8 @@ import sys
 from dataclasses import dataclass
 from importlib import import_module
 
+from kev.console import run
+
 USAGE = 2
 
 
@@ -30,8 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The command line. Returns the exit code of the command, or 2 where there is no such command."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] in (["-h"], ["--help"]):
-        print(usage())
-        return 0
+        return run(lambda: print(usage()) or 0)
     if not arguments or arguments[0] not in COMMANDS:
         print(usage(), file=sys.stderr)
         return USAGE

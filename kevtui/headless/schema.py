@@ -130,4 +130,6 @@ def _field_docstrings() -> dict[tuple[str, str], str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(build(), indent=2))
+    from kev.console import run
+
+    raise SystemExit(run(lambda: print(json.dumps(build(), indent=2)) or 0))

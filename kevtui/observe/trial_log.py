@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kev.errors import DamagedFile, NotFound
+from kev.files import UTF16_BOMS
 from kevtui.observe import step_lines
 from kevtui.observe.derive import MOST_SAMPLES, MeasuredRate, Sample, rate_from_samples
 from kevtui.observe.health import ARRIVAL_LEAST_S, METRICS_LEAST_S, Health
@@ -62,6 +63,7 @@ class TrialLog:
     _rank: int | None = None
     """The rank whose metrics are drawn; None while there are none, and the log's own lines are drawn."""
     _last_metric: tuple[int, float] | None = None
+    _utf16: bool = False
     _attempt: int | None = None
     """Of the newest metric."""
     _late: int = 0
@@ -128,11 +130,15 @@ class TrialLog:
             if tail.restarted:
                 self._begin_again()
                 met = False
+            if tail.first_line == 1 and tail.lines:
+                self._utf16 = tail.lines[0].startswith(UTF16_BOMS)
             for line in tail.lines:
                 self._take(step_lines.parse(line))
             if tail.partial.startswith(b"saved "):
                 self._take(step_lines.Saved())
         self.findings.pop("train.log", None)
+        if self._utf16:
+            self.findings["train.log"] = "UTF-16 text, as some shells redirect it; no step in it is seen"
         if met:
             self.changed_at = monotonic
         if self.progress.step is not None and self.progress.step != before:

@@ -110,3 +110,12 @@ def test_looking_across_studies_reaches_any_output_or_says_that_it_does_not(tmp_
         assert b"Traceback" not in done.stderr and done.stdout.isascii()
         assert done.stderr.count(b"\n") == (done.returncode != 0), done.stderr
         assert done.returncode == 1 or not redirected
+
+
+@pytest.mark.parametrize("program", ["kev.autorl --help", "kevtui.settings", "kevtui.headless.schema"])
+def test_what_only_prints_says_where_it_could_not_and_lets_a_reader_go(program: str) -> None:
+    for redirected in (">&-", *([">/dev/full"] if Path("/dev/full").exists() else [])):
+        done = shell(f'"$PYTHON" -m {program} {redirected}')
+        assert (done.returncode, done.stderr.count(b"\n")) == (1, 1), done.stderr
+    done = shell(f'"$PYTHON" -m {program} | head -1')
+    assert done.stdout.count(b"\n") == 1 and done.stderr == b""

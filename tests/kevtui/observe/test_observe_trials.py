@@ -159,3 +159,16 @@ def test_one_step_too_large_for_any_table_is_named_and_ends_no_pass(checkout: An
     snapshot = watching().observe()
     assert [point.step for point in snapshot.trials[0].points] == [10, 30]
     assert snapshot.findings[0].reason.startswith("line 2: step: ")
+
+
+def test_a_log_that_a_shell_redirected_as_utf16_is_named_for_what_it_is(checkout: Any, watching: Any) -> None:
+    path = checkout.write("runs/r9-a/00-trial-0/train.log", f"{step(10)}\r\n".encode("utf-16"))
+    observer = watching()
+    observer.observe()
+    with path.open("ab") as stream:
+        stream.write(f"{step(20)}\r\n".encode("utf-16-le"))
+    (finding,) = observer.observe().findings
+    assert (finding.path, finding.reason[:11]) == ("runs/r9-a/00-trial-0/train.log", "UTF-16 text")
+    checkout.write("runs/r9-a/00-trial-0/train.log", f"{step(20)}\n".encode())
+    snapshot = observer.observe()
+    assert (snapshot.findings, snapshot.trials[0].step) == ((), 20)
