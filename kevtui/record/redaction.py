@@ -19,6 +19,9 @@ _KEPT = frozenset(("", "the engine", "engine", "watcher", "kev", "nobody", "unkn
 _PLAIN = re.compile(r"[a-z][a-z_]{0,23}|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)")
 """Words and moments, of which a night has hundreds of thousands: there is nothing in them but a name, if it is one."""
 
+PASSES = 8
+"""At most: a stand-in can make a name of what stood beside the thing that it is for."""
+
 _MARK = re.compile(r"\[(?:token|credential|random text|environment) \d+\]|\b(?:person|host)-\d+\b", re.ASCII)
 _CONTROLS = re.compile(
     "\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?)"
@@ -111,6 +114,15 @@ class Redactor:
         if _PLAIN.fullmatch(text) and text not in self._names:
             return text
         text = _CONTROLS.sub("", text)
+        for _ in range(PASSES):
+            cleaner = self._pass(text)
+            if cleaner == text:
+                break
+            text = cleaner
+        return text
+
+    def _pass(self, text: str) -> str:
+        """`text` without what can be seen in it now."""
         for place, mark in self._places:
             if place in text:
                 pattern = re.compile(rf"(?<![\w.-]){re.escape(place)}(?![\w.-])")
