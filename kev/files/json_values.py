@@ -103,13 +103,15 @@ def read_json_lines(path: Path, *, limit: int = MAX_JSON_BYTES) -> list[Any]:
 
 
 def find_recoverable(path: Path) -> Path | None:
-    """The newest complete temporary sibling that an interrupted write of `path` left behind, or None."""
+    """The newest complete copy beside `path`, of an interrupted write or as other tools name one, or None."""
     complete = []
-    with suppress(OSError):
-        for candidate in path.parent.glob(f".{glob.escape(path.name)}*.tmp"):
-            with suppress(OSError, ValueError, DamagedFile, NotFound):
-                parse_json(read_bytes(candidate))
-                complete.append((candidate.stat().st_mtime, candidate))
+    name = glob.escape(path.name)
+    with suppress(OSError, ValueError):
+        for pattern in (f".{name}*.tmp", f"{name}*.tmp", f"{name}.bak", f"{name}~"):
+            for candidate in path.parent.glob(pattern):
+                with suppress(OSError, ValueError, DamagedFile, NotFound):
+                    parse_json(read_bytes(candidate))
+                    complete.append((candidate.stat().st_mtime, candidate))
     return max(complete)[1] if complete else None
 
 

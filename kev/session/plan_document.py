@@ -27,6 +27,11 @@ def update_plan(root: Path, report: SessionReport) -> Path:
         data = files.read_bytes(path)
     except NotFound:
         data = b"# Plan\n"
+    if not data.strip(b"\0 \r\n\t"):
+        advice = f"put it back (git checkout {PLAN}), or remove it to begin a new one"
+        raise DamagedFile(path, f"empty, as after a write that was cut off; {advice}")
+    if b"\0" in data[:4]:
+        raise DamagedFile(path, "UTF-16 text; save it as UTF-8; nothing is written over it")
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -104,6 +104,9 @@ def _nothing_named(argument: str, root: Path, specs: dict[int, Path], states: di
         sought = f"no r{int(number.group(1))}.json in {root / 'experiments/rounds'}"
     else:
         sought = f"no session {visible(argument)} ({visible(argument)}{STATE_SUFFIX}) in {root / 'runs'}"
+    for folder in (root / "runs", root / "experiments" / "rounds"):
+        if (problem := _unlisted(folder)) is not None:
+            return f"{shorten(sought, 400)} that is seen: {problem}; put that right"
     known = [*(f"r{number}" for number in sorted(specs, reverse=True)), *sorted(states)]
     from difflib import get_close_matches
 
@@ -211,6 +214,15 @@ def _peek(path: Path) -> dict[str, Any]:
     except (DamagedFile, NotFound):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _unlisted(folder: Path) -> str | None:
+    """Why it cannot be told what is in a folder that is there."""
+    try:
+        files.list_names(folder)
+    except DamagedFile as error:
+        return str(error)
+    return None
 
 
 def _names(folder: Path) -> list[str]:

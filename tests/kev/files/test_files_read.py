@@ -57,3 +57,16 @@ def test_a_name_out_of_a_file_that_no_path_can_have_is_a_file_that_is_not_there(
         with pytest.raises(NotFound, match="can be none of such a name"):
             files.read_json(tmp_path / name / "result.json")
         assert files.list_names(tmp_path / name) == []
+
+
+@pytest.mark.parametrize("copy", [".r9.json.x1.tmp", "r9.json.tmp", "r9.json.x1.tmp", "r9.json.bak", "r9.json~"])
+def test_a_complete_copy_beside_a_torn_file_is_named_whoever_made_it(tmp_path: Path, copy: str) -> None:
+    (tmp_path / "r9.json").write_bytes(b"")
+    (tmp_path / copy).write_bytes(b"{")
+    with pytest.raises(DamagedFile) as torn:
+        files.read_json(tmp_path / "r9.json")
+    assert torn.value.recoverable is None
+    (tmp_path / copy).write_bytes(b"{}")
+    with pytest.raises(DamagedFile) as damage:
+        files.read_json(tmp_path / "r9.json")
+    assert damage.value.recoverable == tmp_path / copy

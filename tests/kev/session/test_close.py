@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from round_lab import RoundLab
 
-from kev.errors import KevError, Refused
+from kev.errors import DamagedFile, KevError, Refused
 from kev.files import locked
 from kev.rounds.launch import launch
 from kev.rounds.watching.loop import watch, watcher_lock
 from kev.session import read_session
 from kev.session.__main__ import main
 from kev.session.close import close_session
-from kev.session.plan_document import with_session
+from kev.session.plan_document import update_plan, with_session
 from kev.session_report import SessionReport, build_report, read_records
 
 SPEC = "experiments/rounds/r201.json"
@@ -140,3 +140,12 @@ async def test_a_plan_that_is_not_text_is_not_written_over(round_lab: RoundLab) 
     with pytest.raises(KevError, match="not UTF-8"):
         await close_session(round_lab.gate, round_lab.root)
     assert (round_lab.root / "PLAN.md").read_bytes() == b"\xff\xfe# Plan"
+
+
+@pytest.mark.parametrize("left", [b"", b"\n", b"\0" * 900, "# Plan\n".encode("utf-16"), "# Plan\n".encode("utf-16-le")])
+def test_a_plan_that_a_crash_left_empty_is_not_taken_for_a_new_one(round_lab: RoundLab, left: bytes) -> None:
+    path = round_lab.root / "PLAN.md"
+    path.write_bytes(left)
+    with pytest.raises(DamagedFile, match=r"empty, as after a write|UTF-16|not UTF-8"):
+        update_plan(round_lab.root, report_of(round_lab))
+    assert path.read_bytes() == left

@@ -94,3 +94,10 @@ def test_whatever_is_typed_is_answered_by_a_target_or_one_line(tmp_path_factory:
         resolve(argument, root=folder, cwd=folder)
     except (NotFound, UsageError) as error:
         assert "\n" not in str(error) and "\x1b" not in str(error)
+
+
+def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(root: Path) -> None:
+    (root / "runs").rename(root / "away")
+    (root / "runs").symlink_to("runs")
+    with pytest.raises(NotFound, match=r"no session dawn .* seen: .*runs: a loop of symbolic links; put that right"):
+        resolve("dawn", root=root, cwd=root)
