@@ -22,6 +22,7 @@ from kev.model.places import locate
 from kev.model.settings import Settings
 
 MAX_HEAD_DIM = 65_536
+DIVERGED = "its training diverged, or the file is damaged: take another checkpoint"
 
 
 def new_model(
@@ -120,6 +121,12 @@ def pointer_head(directory: Path, head: Head, hidden: int) -> PointerHead:
     found = {name: tuple(getattr(tensor, "shape", ())) for name, tensor in tensors.items()}
     if found != wanted:
         raise DamagedFile(directory / HEAD, f"its head has tensors {found}, where {wanted} belong")
+    for name, tensor in tensors.items():
+        # What torch reads as data may also be sparse, quantized, or without any values.
+        if tensor.layout != torch.strided or tensor.device.type != "cpu" or not tensor.is_floating_point():
+            raise DamagedFile(directory / HEAD, f"its head's {name} is no plain tensor of floats")
+        if not tensor.isfinite().all():
+            raise DamagedFile(directory / HEAD, f"its head's {name} holds values that are no numbers; {DIVERGED}")
     pointer.load_state_dict(tensors)
     return pointer
 

@@ -4,8 +4,9 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from kev.predictors.distribution import answer_of_logits
-from kev.predictors.prediction import Outcome, Prediction, Refusal, Request
+from kev.predictors.distribution import BadDistribution, answer_of_logits
+from kev.predictors.prediction import Answer, Outcome, Prediction, Refusal, Request
+from kev.text import shorten, visible
 
 BATCH = 32
 
@@ -95,7 +96,7 @@ class LocalPredictor:
         """Nothing is held."""
 
     def _prediction(self, request: Request, encoded: Encoded, logits: list[list[float]], elapsed: float) -> Prediction:
-        answers = {name: answer_of_logits(each) for name, each in zip(request.questions, logits, strict=True)}
+        answers = {name: _answer(request, name, each) for name, each in zip(request.questions, logits, strict=True)}
         return Prediction(
             answers,
             latency_ms=elapsed,
@@ -104,3 +105,13 @@ class LocalPredictor:
             temperature=self.scorer.temperature,
             kernels=self.scorer.kernels(encoded),
         )
+
+
+def _answer(request: Request, question: str, logits: list[float]) -> Answer:
+    try:
+        return answer_of_logits(logits)
+    except BadDistribution as error:
+        where = shorten(visible(f"record {request.name}, question {question}"), 300)
+        raise BadDistribution(
+            f"{where}: {error}; the checkpoint's training diverged, or its files are damaged: take another one"
+        ) from None

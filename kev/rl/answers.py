@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
+from kev.errors import Diverged
 from kev.model.batch import Batch
 from kev.model.decision_model import DecisionModel
 from kev.rl.config import RlConfig
@@ -51,7 +52,10 @@ class Answers:
 def first_update(
     model: DecisionModel, fed: Fed, reference: Reference | None, config: RlConfig, generator: torch.Generator
 ) -> tuple[Answers, Measures]:
-    """Answer the questions of `fed` and learn from it once: the pass that gives the answers gives the gradient too."""
+    """Answer the questions of `fed` and learn from it once: the pass that gives the answers gives the gradient too.
+
+    Raises Diverged where the answers are no numbers, from which nothing can be drawn.
+    """
     batch = model.collate(fed.encodings)
     before = None
     if reference is not None:
@@ -59,6 +63,8 @@ def first_update(
             before = model(batch).log_probabilities()
     now = model(batch).log_probabilities()
     old = now.detach()
+    if not (old.isfinite().all() and (before is None or before.isfinite().all())):
+        raise Diverged("the model's answers are no numbers any more; lower lr, or start from another checkpoint")
     wanted = targets_of(fed.asks, device=old.device).distribution
     weights = draw_answers(old, config.group, generator)
     rewards = option_rewards(old, wanted, config.calibration)

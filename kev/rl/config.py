@@ -3,11 +3,19 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from kev.errors import Refused
 from kev.records.base import Record, reason_of
 from kev.spelling import nearest
+
+
+def _check_group(value: int) -> int:
+    if value == 1:
+        # Its one answer is its own mean, so nothing would ever be learned from it.
+        raise PydanticCustomError("group", "input should be 0, or 2 and more: a group of 1 has nothing to compare with")
+    return value
 
 
 class RlConfig(Record):
@@ -23,7 +31,7 @@ class RlConfig(Record):
     """Records whose questions are answered before the weights move."""
     updates: Annotated[int, Field(ge=1, le=16)] = 2
     """Optimizer steps on the same answers; from the second on the clip has something to hold."""
-    group: Annotated[int, Field(ge=0, le=4096)] = 8
+    group: Annotated[int, Field(ge=0, le=4096), AfterValidator(_check_group)] = 8
     """Answers drawn for each question; 0 counts every option by its probability and draws nothing."""
     calibration: Annotated[float, Field(ge=0, le=1)] = 1.0
     """0 rewards being right alone; 1 is the quadratic score, whose best policy is the true distribution."""

@@ -1,7 +1,9 @@
 """A read is complete, honest about what it left out, and loses no answer however it dies."""
 
 import json
+import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,12 +16,12 @@ from linear_scorer import EVALS, LinearScorer, trained_scorer
 
 from kev.baseline import read as baseline_read
 from kev.benchmark import main
-from kev.errors import DamagedFile, DamagedLine, LockHeld, Refused
+from kev.errors import DamagedFile, DamagedLine, KevError, LockHeld, Refused
 from kev.files import locked
 from kev.linear import fit
 from kev.metrics import measure, rows_from_json, scored
 from kev.predictors.local import LocalPredictor
-from kev.predictors.prediction import Outcome, Request
+from kev.predictors.prediction import Outcome, Request, request_of
 from kev.reads.attempt import Options, read
 from kev.reads.read import RecordFailed
 from kev.reads.records import Selection, select_file, select_partition
@@ -62,6 +64,18 @@ def test_a_read_has_the_rows_and_the_figures_that_the_same_model_gave_before(tmp
     ]
     assert report["clean"] == load(tmp_path / "baseline" / "report.json")["clean"]
     assert said[-1] == f"evaluated {len(partition('transfer-v1').records)}/{len(partition('transfer-v1').records)}"
+
+
+def test_an_answer_that_is_no_number_is_named_by_record_and_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = trained_scorer()
+    broken = [[[math.nan] * 9]] * 32
+    monkeypatch.setattr(scorer, "score", lambda encoded: broken[: len(encoded)])
+    chosen = partition()
+    named = f"record {chosen.records[0].meta.id}, question {next(iter(chosen.records[0].questions))}: a logit is not"
+    with pytest.raises(KevError, match=re.escape(named)):
+        LocalPredictor(scorer).predict([request_of(chosen.records[0])])
 
 
 def test_a_report_holds_every_block_that_readers_look_for(tmp_path: Path) -> None:

@@ -274,6 +274,15 @@ def damage(directory: Path, what: str) -> None:
             write_head(directory, head.changed(weights_dtype=["bf16"]))
         case "head is a list":
             write_head(directory, head.changed(head=[1]))
+        case "diverged head" | "empty head" | "sparse head" | "whole numbers":
+            made = {
+                "diverged head": lambda tensor: tensor * float("nan"),
+                "empty head": lambda tensor: tensor.to("meta"),
+                "sparse head": torch.Tensor.to_sparse,
+                "whole numbers": torch.Tensor.long,
+            }[what]
+            values = {name: made(tensor) for name, tensor in head.get("head").items()}
+            torch.save({**head.values, "head": values}, directory / "head.pt")
         case "huge rank":
             path = directory / "adapter_config.json"
             path.write_text(json.dumps(json.loads(path.read_text()) | {"r": 10**9}))
@@ -301,6 +310,10 @@ def damage(directory: Path, what: str) -> None:
         (0, "huge head", r"head\.pt: its head_dim 1000000000 is not a number from 1 to"),
         (0, "strange dtype", r"head\.pt: its weights_dtype \['bf16'\] is none of fp32, bf16, fp16"),
         (0, "head is a list", r"head\.pt: its head has tensors {}"),
+        (0, "diverged head", r"head\.pt: its head's q\.weight holds values that are no numbers; its training diverged"),
+        (0, "empty head", r"head\.pt: its head's q\.weight is no plain tensor of floats"),
+        (0, "sparse head", r"head\.pt: its head's q\.weight is no plain tensor of floats"),
+        (0, "whole numbers", r"head\.pt: its head's q\.weight is no plain tensor of floats"),
         (2, "huge rank", r"an adapter of rank 1000000000; 1 to 4,096 is what is read"),
         (2, "no base", r"nobody/nothing: neither a directory nor in the Hub's cache; fetch it with `hf download"),
     ],

@@ -1,6 +1,7 @@
 """A reinforcement from a checkpoint to a better one, on a base that a core trains in seconds."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ pytest.importorskip("transformers", reason="the train extra is not installed")
 pytest.importorskip("peft", reason="the train extra is not installed")
 
 import torch
+from safetensors.torch import load_file, save_file
 
 from kev import files
 from kev.data.record import DataRecord
-from kev.errors import Refused, UsageError
+from kev.errors import Diverged, Refused, UsageError
 from kev.model.loading import load_checkpoint
 from kev.model.tiny_base import make_tiny_base
 from kev.records.step_metrics import read_step_metrics
@@ -147,7 +149,20 @@ def test_what_cannot_be_meant_is_refused_by_name(tmp_path: Path, adapter: Path, 
         reinforce({"init_from": str(adapter), "groups": 4}, records[:8], tmp_path, options=QUIET)
     with pytest.raises(Refused, match="clip"):
         reinforce({"init_from": str(adapter), "clip": 1.5}, records[:8], tmp_path, options=QUIET)
+    with pytest.raises(Refused, match="group: input should be 0, or 2 and more"):
+        reinforce({"init_from": str(adapter), "group": 1}, records[:8], tmp_path, options=QUIET)
     assert not (tmp_path / "train.log").exists()
+
+
+def test_a_checkpoint_whose_answers_are_no_numbers_is_not_drawn_from(
+    tmp_path: Path, adapter: Path, records: list[DataRecord]
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(adapter, broken)
+    weights = load_file(broken / "adapter_model.safetensors")
+    save_file({name: value * float("nan") for name, value in weights.items()}, broken / "adapter_model.safetensors")
+    with pytest.raises(Diverged, match="the model's answers are no numbers any more"):
+        reinforce({"init_from": str(broken)}, records[:8], tmp_path / "run", options=QUIET)
 
 
 def test_the_reference_answers_as_the_model_did_and_leaves_it_as_it_is() -> None:
