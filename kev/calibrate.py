@@ -14,6 +14,7 @@ from kev.metrics import (
     TemperatureFit,
     cross_validate,
     fit_temperature,
+    look_alikes,
     measure,
     pool,
     raw,
@@ -138,6 +139,7 @@ def _fit(
     say: Callable[[str], None],
 ) -> tuple[float, dict[str, Any]]:
     pooled = _pooled(request)
+    _say_unmatched(request, say)
     fitted = fit_temperature(pooled)
     if fitted.note:
         say(f"!!! T = {fitted.temperature:g}: {fitted.note}")
@@ -170,6 +172,19 @@ def _pooled(request: Request, only: FitRows | None = None) -> Rows:
         if entry.sources is not None:
             sources[name] = entry.sources
     return pool(reads, sources=sources, exclude=excluded).rows
+
+
+def _say_unmatched(request: Request, say: Callable[[str], None]) -> None:
+    """Say which files of records to leave out have none that is among the fit rows, and what may be the reason."""
+    fitted = {identifier for entry in request.rows for identifier in entry.rows.ids}
+    for path in request.exclude_rows:
+        there = set(read_rows(path).ids)
+        if there & fitted:
+            continue
+        pairs = look_alikes([*sorted(there), *sorted(fitted)])
+        alike = next(((one, other) for one, other in pairs if one in there and other in fitted), None)
+        why = f"; {alike[0]!a} there and {alike[1]!a} here look alike and are two records" if alike else ""
+        say(f"!!! {path}: none of its {len(there)} records is among the fit rows, so it leaves nothing out{why}")
 
 
 def _fit_rows(request: Request, entry: FitRows, place: Placement | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from kev import files
 from kev.errors import Refused
 from kev.evaluators import evaluator_digest
+from kev.metrics import look_alikes
 from kev.predictors.prediction import Predictor
 from kev.predictors.purse import Purse
 from kev.predictors.rotations import RotationAveraged
@@ -14,6 +15,9 @@ from kev.reads.assembly import write_failure, write_read
 from kev.reads.journal import Journal
 from kev.reads.read import Reading, Say, check_covered
 from kev.reads.records import Selection
+
+SHOWN = 5
+"""Pairs of ids that look alike which are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ def read(
     with files.locked(out.parent / f".read-{out.name}.lock"):
         journal = Journal(out)
         journal.open(identity_of(asked, selection, options))
+        _say_look_alikes(selection, say)
         reading = Reading(asked, selection, journal, say, date_facts=options.date_facts)
         try:
             progress = reading.run()
@@ -75,3 +80,12 @@ def refuse_finished(out: Path) -> None:
     """Asked before a model is loaded for it."""
     if (out / "report.json").exists():
         raise Refused(f"{out}: is there already; a read never replaces another")
+
+
+def _say_look_alikes(selection: Selection, say: Say) -> None:
+    pairs = look_alikes(record.meta.id for record in selection.records)
+    for one, other in pairs[:SHOWN]:
+        # Written with escapes: printed as they are, the two would be the same text.
+        say(f"!!! ids {one!a} and {other!a} look alike and are two records")
+    if len(pairs) > SHOWN:
+        say(f"!!! and {len(pairs) - SHOWN} more pairs of ids that look alike")

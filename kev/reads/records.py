@@ -1,8 +1,10 @@
 """What is to be read: a suite's partition, or a file of records that belongs to no suite."""
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from kev.data.record import DataRecord
 from kev.errors import DamagedFile, DamagedLine
 from kev.records.base import reason_of
 from kev.suite import MAX_PARTITION_BYTES, Suite
+from kev.text import shorten
 
 CUSTOM = "custom"
 
@@ -72,20 +75,42 @@ def select_file(path: Path) -> Selection:
     """The records of a JSONL file. Raises NotFound, DamagedFile, or DamagedLine naming the line and what is wrong.
 
     Lines end at a newline and nowhere else. What `_meta` or a question leaves out is filled in: the source is
-    `custom`, id and group are `custom/<line>`, the task is `<source>_<type>`.
+    `custom`, id and group are `custom/<line>`, the task is `<source>_<type>`. A key or an id that is given twice is
+    refused: one of the two questions or records would stand for both.
     """
     data = files.read_bytes(path, limit=MAX_PARTITION_BYTES)
+    lines = data.removeprefix(files.UTF8_BOM).split(b"\n")
     records = []
+    line_of: dict[str, int] = {}
     for line in files.parse_json_lines(data):
         if line.damage is not None:
             raise DamagedLine(path, line.number, line.damage)
+        if (twice := _repeated_key(lines[line.number - 1])) is not None:
+            raise DamagedLine(path, line.number, f"the key {shorten(repr(twice), 80)} is given twice in one object")
         record, reason = _record(_filled(line.value, line.number))
         if record is None:
             raise DamagedLine(path, line.number, reason)
+        first = line_of.setdefault(record.meta.id, line.number)
+        if first != line.number:
+            known = shorten(repr(record.meta.id), 80)
+            raise DamagedLine(path, line.number, f"the id {known} is that of line {first}; give each record its own")
         records.append(record)
     if not records:
         raise DamagedFile(path, "holds no records")
     return Selection(records, path, CUSTOM, hashlib.sha256(data).hexdigest(), {}, may_skip=True)
+
+
+def _repeated_key(line: bytes) -> str | None:
+    """The first key that an object of `line`, which is JSON, gives twice; readers differ in which one counts."""
+    found: list[str] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        counts = Counter(key for key, _ in pairs)
+        found.extend(key for key, count in counts.items() if count > 1)
+
+    with suppress(RecursionError):
+        json.loads(line.removeprefix(files.UTF8_BOM), object_pairs_hook=note)
+    return found[0] if found else None
 
 
 def _record(value: Any) -> tuple[DataRecord | None, str]:

@@ -224,6 +224,16 @@ def test_lines_of_a_file_end_at_newlines_and_nowhere_else(tmp_path: Path) -> Non
         (b'{"state": 1, "questions": {"q": {"type": "choice", "criteria": {"a": null}, "label": "b"}}}\n', "line 1: "),
         (b'{"state": 1, "questions": {"q": {"type": "noul", "label": 2}}}\n', "line 1: question q: the label 2"),
         (b"[]\n", "line 1: "),
+        (
+            b'{"state": 1, "questions": {"q": {"type": "noul", "label": true}, '
+            b'"\\u0071": {"type": "noul", "label": true}}}\n',
+            "line 1: the key 'q' is given twice in one object",
+        ),
+        (
+            b'\xef\xbb\xbf{"state": 1, "questions": {"q": {"type": "noul", "label": true}}, "_meta": {"id": "a"}}\n\n'
+            b'{"state": 2, "questions": {"q": {"type": "noul", "label": true}}, "_meta": {"id": "a"}}\r\n',
+            "line 3: the id 'a' is that of line 1; give each record its own",
+        ),
     ],
 )
 def test_a_bad_line_is_named_and_nothing_is_written(
@@ -243,6 +253,23 @@ def test_a_yes_or_no_question_is_read_whatever_stands_for_its_descriptions(tmp_p
     (tmp_path / "odd.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     records = select_file(tmp_path / "odd.jsonl").records
     assert [record.questions["q"].options for record in records] == [["no", "yes"]] * 4
+
+
+def test_ids_that_look_alike_are_two_records_and_are_named(tmp_path: Path) -> None:
+    questions = {"q": {"type": "noul", "instructions": "?", "label": True}}
+    lines = [
+        {"state": "s", "questions": questions, "_meta": {"id": each}} for each in ("r\u00e9", "re\u0301", "r", "r ")
+    ]
+    (tmp_path / "alike.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    said: list[str] = []
+    report = read(
+        LocalPredictor(trained_scorer()), select_file(tmp_path / "alike.jsonl"), tmp_path / "read", said.append
+    )
+    assert report["coverage"]["evaluated_records"] == 4
+    assert said[:2] == [
+        "!!! ids 'r\\xe9' and 're\\u0301' look alike and are two records",
+        "!!! ids 'r' and 'r ' look alike and are two records",
+    ]
 
 
 def test_an_empty_file_is_no_data(tmp_path: Path) -> None:

@@ -168,6 +168,18 @@ def test_only_the_sources_named_and_no_excluded_record_are_fitted_on(checkpoint:
     assert head.values["temperature_fit"]["n"] == len(rows) - 30
 
 
+def test_a_file_of_excluded_records_that_excludes_none_is_named(checkpoint: Path, reads: Path) -> None:
+    path = reads / "heldout-stock-v1" / "rows.json"
+    rows = json.loads(path.read_text())
+    other = reads / "other.json"
+    other.write_text(json.dumps([{**row, "id": f"{row['id']} "} for row in rows[:3]]))
+    said: list[str] = []
+    head = calibrate(asked(checkpoint, path, exclude_rows=(other,)), said.append)
+    assert head.values["temperature_fit"]["n"] == len(rows)
+    (line,) = [line for line in said if str(other) in line]
+    assert "none of its" in line and "leaves nothing out" in line and "look alike and are two records" in line
+
+
 def test_a_fit_at_the_edge_of_the_grid_is_marked(checkpoint: Path, reads: Path, tmp_path: Path) -> None:
     out = tmp_path / "right"
     shutil.copytree(reads / "heldout-stock-v1", out)
