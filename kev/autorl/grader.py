@@ -7,7 +7,6 @@ sealed, nor the copies of scores and clock in its workspace.
 
 import asyncio
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -166,9 +165,10 @@ class Grader:
         """Take a baseline from outside, which only the looser rules allow. Raises Rejected."""
         if self.run.rules == "strict":
             raise Rejected("not_allowed", "the grader measures the base itself; nobody sets its score")
-        if not math.isfinite(score):
+        found = files.as_finite(score)
+        if found is None:
             raise Rejected("bad_request", "score: a finite number")
-        await self._note("baseline set", {"score": float(score)})
+        await self._note("baseline set", {"score": found})
         await self._show()
 
     # ------------------------------------------------------------------------------------------ base and end

@@ -33,7 +33,8 @@ class Scores:
 
     @property
     def not_finite(self) -> list[ScoreEntry]:
-        return [entry for entry in self.entries if entry.not_finite]
+        """Those whose score is no number, and who have no error that says why."""
+        return [entry for entry in self.entries if entry.not_finite and entry.error is None]
 
     @property
     def best(self) -> ScoreEntry | None:

@@ -1,7 +1,7 @@
 """Several runs compared: the rows of `results.csv`, and the workspaces beside it that have no row yet."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 from kev.autorl.results import Results, read_results
 from kev.autorl.scores import Scores, read_scores
 from kev.autorl.workspace import Workspace
-from kev.text import shorten
+from kev.text import shorten, visible
 from kevtui.bench.files_cache import FilesCache
 from kevtui.bench.snapshot import Cell, Comparison, RunRow, RunState
 from kevtui.bench.workspace_view import agent_of, read_meta, submissions_of, time_of
@@ -18,6 +18,8 @@ from kevtui.observe.snapshot import Finding
 MOST_ROWS = 2000
 MOST_WORKSPACES = 300
 """Workspaces looked into for their submissions, the latest rows first."""
+MOST_FINDINGS = 20
+FIGURES = ("baseline", "best_score", "improvement", "submissions", "duration_s", "final_score", "final_baseline")
 
 
 class ComparisonView:
@@ -31,8 +33,9 @@ class ComparisonView:
 
     def look(self, now: datetime) -> Comparison:
         results = self._cache.get(self._path, read_results) or Results([], [], [])
-        rows = [self._row(cells) for cells in results.rows[-MOST_ROWS:]]
-        left_out = len(results.rows) - len(rows)
+        once = list({tuple(cells.items()): cells for cells in results.rows}.values())
+        rows = [self._row(cells) for cells in once[-MOST_ROWS:]]
+        left_out = len(once) - len(rows)
         self._more = f"only the last {MOST_ROWS:,} rows are shown; {left_out:,} more are there" if left_out else ""
         looked = [self._with_trajectory(row) for row in rows[-MOST_WORKSPACES:]]
         rows = [*rows[: len(rows) - len(looked)], *looked]
@@ -44,7 +47,7 @@ class ComparisonView:
 
     def findings(self) -> Iterator[Finding]:
         results = self._cache.get(self._path, read_results)
-        for words in results.findings[:20] if results else ():
+        for words in [*results.findings, *doubtful(results.rows)][:MOST_FINDINGS] if results else ():
             yield Finding(self._path.name, words)
         if self._more:
             yield Finding(self._path.name, self._more)
@@ -54,6 +57,8 @@ class ComparisonView:
             return shorten(cells.get(name) or "", 200)
 
         submissions, success = figure(cells.get("submissions")), word("success").lower()
+        # What was counted from a figure that is none is none either, and must not be the best of anything.
+        sound = not any(is_no_figure(cells.get(name)) for name in ("baseline", "best_score"))
         return RunRow(
             run_id=word("run_id"),
             task=word("task"),
@@ -64,7 +69,7 @@ class ComparisonView:
             base_model=word("base_model"),
             baseline=figure(cells.get("baseline")),
             best=figure(cells.get("best_score")),
-            improvement=figure(cells.get("improvement")),
+            improvement=figure(cells.get("improvement")) if sound else None,
             submissions=None if submissions is None else int(submissions),
             used_s=figure(cells.get("duration_s")),
             verdict=word("verdict"),
@@ -147,6 +152,24 @@ def cells_of(rows: list[RunRow]) -> tuple[Cell, ...]:
         )
         for (agent, task), group in groups.items()
     )
+
+
+def doubtful(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """A line for each cell that is no figure where one belongs, and for each run that is there again."""
+    seen: dict[str, Mapping[str, str]] = {}
+    for cells in rows:
+        run = shorten(visible(cells.get("run_id") or ""), 80)
+        for name in FIGURES:
+            if is_no_figure(cells.get(name)):
+                yield f"{run}: {name} {shorten(visible(repr(cells[name])), 40)} is no finite number, and counts nothing"
+        first = seen.setdefault(run, cells)
+        if first is not cells:
+            yield f"{run}: a row is there twice, and counts once" if first == cells else f"{run}: is the id of two rows"
+
+
+def is_no_figure(text: str | None) -> bool:
+    """Whether a cell holds something, and that is no finite number."""
+    return bool(text and text.strip()) and figure(text) is None
 
 
 def figure(text: str | None) -> float | None:

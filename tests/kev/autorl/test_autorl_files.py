@@ -121,15 +121,15 @@ def test_the_best_is_the_first_to_reach_it_whatever_order_and_whatever_else_is_t
     entries = [
         entry(1, float("inf")), entry(2, 40.5), entry(3, float("nan")), entry(4, 40.5),
         entry(5, 0.0, error="no memory"), entry(6, None, error="timed out"), entry(7, 12),
-        entry(8, 99.0, error="but torn"),
+        entry(8, 99.0, error="but torn"), entry(9, float("nan"), error="diverged"),
     ][::turn]  # fmt: skip
     path = tmp_path / "scores.json"
     path.write_text(json.dumps(entries))
     found = read_scores(path)
     assert found.best is not None and (found.best.submission_id, found.best.score) == (2, 40.5)
     assert [each.submission_id for each in found.valid] == [2, 4, 7]
-    assert [each.submission_id for each in found.errors] == [5, 6, 8]
-    assert [each.submission_id for each in found.not_finite] == [1, 3]
+    assert [each.submission_id for each in found.errors] == [5, 6, 8, 9]
+    assert [each.submission_id for each in found.not_finite] == [1, 3], "each is counted once"
     assert found.findings == []
 
 

@@ -340,6 +340,8 @@ def test_the_looser_rules_take_a_baseline_and_strangers_and_say_so(tmp_path: Pat
     model(run.workspace.output / "v1", tensors(9))
     model(run.workspace.output / "v2", worth(40))
     with served(run, evaluator) as found:
+        too_large = found.client.post("/set_baseline", {"score": 10**400})
+        assert (too_large.status_code, too_large.json()["code"]) == (400, "bad_request")
         assert found.client.post("/set_baseline", {"score": 5}).json() == {"baseline_score": 5.0, "status": "ok"}
         stranger, second = found.client.score("output/v1"), found.client.score("output/v2")
         assert found.client.get("/health").json()["rules"] == "compat"

@@ -272,7 +272,28 @@ def test_results_of_an_older_bench_and_bad_rows_are_read_by_their_header(tmp_pat
     snapshot = seen(path)
     assert snapshot.comparison is not None
     assert [row.improvement for row in snapshot.comparison.rows] == [1.5, None]
-    assert [finding.path for finding in snapshot.findings] == ["results.csv"]
+    assert [finding.reason for finding in snapshot.findings] == [
+        "line 4: 2 cells where 4 belong",
+        "a2: improvement 'nan' is no finite number, and counts nothing",
+    ]
+
+
+def test_a_cell_that_is_no_figure_is_named_and_never_the_best_of_anything(tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_text(
+        "run_id,task,agent,baseline,best_score,improvement\n"
+        "first,t,sound,40,50,10\ninfinite,t,odd,40,1e999,70\nworded,t,odd,40,n/a,\nempty,t,odd,40,,\n"
+        "first,t,sound,40,50,10\nempty,t,other,40,45,5\n"
+    )
+    snapshot = seen(tmp_path / "results.csv")
+    assert snapshot.comparison is not None
+    best = {cell.agent: (cell.runs, cell.improvement) for cell in snapshot.comparison.cells}
+    assert best == {"sound": (1, 10.0), "odd": (3, None), "other": (1, 5.0)}
+    assert [finding.reason for finding in snapshot.findings] == [
+        "infinite: best_score '1e999' is no finite number, and counts nothing",
+        "worded: best_score 'n/a' is no finite number, and counts nothing",
+        "first: a row is there twice, and counts once",
+        "empty: is the id of two rows",
+    ]
 
 
 @pytest.mark.parametrize("workspace_cell", ["../../../etc", "/", "\x00", HOSTILE, "x" * 5000])
