@@ -34,6 +34,7 @@ from kev.records.control import ENGINE
 from kev.records.event import EventSeverity
 from kev.records.ledger import LedgerEvent, Order
 from kev.session import append_event, change_locked_state, events_path, lock_path, read_session, session_name, utc_text
+from kev.spelling import on_any_disk
 
 LOCK_WAIT_S = 120.0
 """Another launch holds the session's lock for as long as the meter takes to answer."""
@@ -294,7 +295,12 @@ class Gate:
         }
         records = set(files.list_names(self.ledger.runs))
         asked: dict[str, str] = {}
+        used = {on_any_disk(each): each for each in (*studies, *(unit.order.name for unit in units.by_id.values()))}
         for name, order in new:
+            twin = used.setdefault(on_any_disk(order.name), order.name)
+            if twin != order.name and not units.of_name(order.name):
+                raise Refused(f"{name}: {twin} is there already, and some file systems do not tell the two names "
+                              "apart; use another")  # fmt: skip
             if order.kind == "trial" and order.name in studies:
                 raise Refused(f"{name}: runs/{order.name}.spawn.json is there, and the ledger did not start it; "
                               "a name is never used again")  # fmt: skip

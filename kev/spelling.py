@@ -1,6 +1,8 @@
 """Names that nearly fit: a message about an unknown name says which known one may be meant."""
 
 import difflib
+import posixpath
+import unicodedata
 from collections.abc import Collection
 
 
@@ -13,3 +15,8 @@ def nearest(name: str, known: Collection[str]) -> str:
     if not known:
         return ""
     return f"; there is {', '.join(sorted(known)[:12])}" + (", ..." if len(known) > 12 else "")
+
+
+def on_any_disk(path: str) -> str:
+    """What two paths share that fall together on some file system: of other letter case or Unicode form, or detours."""
+    return posixpath.normpath(unicodedata.normalize("NFC", path).casefold())

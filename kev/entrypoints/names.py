@@ -8,6 +8,7 @@ from kev import files
 from kev.errors import Refused
 from kev.gate import Gate
 from kev.rounds.trial_orders import Wanted, is_same_work
+from kev.spelling import on_any_disk
 
 
 @contextmanager
@@ -19,8 +20,9 @@ def study_lock(runs: Path, study: str) -> Iterator[None]:
 
 def check_directory_is_unused(runs: Path, study: str) -> None:
     """Raises Refused if results of that name are here: numbers of two studies must never meet under one."""
-    if (runs / study).exists():
-        raise Refused(f"study {study}: runs/{study} exists; a name is never used again")
+    here = {on_any_disk(name): name for name in files.list_names(runs)}
+    if (taken := here.get(on_any_disk(study))) is not None:
+        raise Refused(f"study {study}: runs/{taken} exists; a name is never used again")
 
 
 def check_study_is_ours(gate: Gate, study: str, wanted: list[Wanted]) -> None:

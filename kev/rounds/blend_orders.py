@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from kev.budget import INTERPOLATION, cpu_bound
+from kev.budget import INTERPOLATION, MAX_TIMEOUT_FULL_WEIGHT, cpu_bound
 from kev.errors import UsageError
 from kev.ledger.units import blend_id
 from kev.records.ledger import Order
@@ -58,8 +58,8 @@ def blend_problems(request: BlendRequest) -> list[tuple[str, str]]:
     for key, value in (("study", request.study), ("prefix", request.prefix)):
         if not STUDY_NAME.fullmatch(value):
             found.append((key, f"{value!r:.100}: a name is 1 to 80 letters, digits, _ or -"))
-    if request.timeout < 1:
-        found.append(("timeout", f"{request.timeout}: write a number of seconds"))
+    if not 1 <= request.timeout <= MAX_TIMEOUT_FULL_WEIGHT:
+        found.append(("timeout", f"{request.timeout}: write a number of seconds, up to {MAX_TIMEOUT_FULL_WEIGHT}"))
     percents = [_percent(share) for share in request.shares()]
     for share, percent in zip(request.shares(), percents, strict=True):
         if percent is None:

@@ -25,6 +25,7 @@ from kev.rounds.specs import LoadedSpec
 from kev.rounds.starting import Started, start_all
 from kev.rounds.trial_orders import Wanted, is_same_work, trial_orders
 from kev.rounds.validate import validate
+from kev.spelling import on_any_disk
 from kev.worker.sources import source_hashes
 
 SHOWN = 5
@@ -79,7 +80,7 @@ async def check_names(engine: Engine, wanted: list[Wanted]) -> None:
     Raises DamagedFile if its record is here and cannot be believed.
     """
     known = engine.ledger.read()
-    here = files.list_names(engine.runs)
+    here = {on_any_disk(entry): entry for entry in files.list_names(engine.runs)}
     for unit_id, order in wanted:
         unit = known.by_id.get(unit_id)
         if unit is not None and unit.counted and not is_same_work(unit.order, order):
@@ -90,8 +91,8 @@ async def check_names(engine: Engine, wanted: list[Wanted]) -> None:
         if is_on_record(engine.runs, name):
             raise Refused(f"study {name}: runs/{name}{SPAWN_SUFFIX} is there, and the ledger did not start it; "
                           "a name is never used again")  # fmt: skip
-        if name in here:
-            raise Refused(f"study {name}: runs/{name} exists; a name is never used again")
+        if (taken := here.get(on_any_disk(name))) is not None:
+            raise Refused(f"study {name}: runs/{taken} exists; a name is never used again")
         if await patiently(engine.gate, partial(engine.compute.listdir, RUNS_VOLUME, f"/{name}")):
             raise Refused(f"study {name}: the volume {RUNS_VOLUME} has a directory of that name; use another")
 

@@ -27,6 +27,7 @@ from kev.session.journal import append_event, events_path
 from kev.session.standing import read_standing
 from kev.session.state import create_state, utc_text
 from kev.session.view import STATE_SUFFIX, session_name
+from kev.spelling import on_any_disk
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
@@ -60,8 +61,11 @@ def check_opening(root: Path, wanted: Opening) -> Path:
         if loaded.spec.archive is not None:
             raise Refused(f"--round {spec}: is a recorded round ({loaded.spec.archive}); it is read out, never run")
     state = root / "runs" / f"{wanted.name}{STATE_SUFFIX}"
-    if state.name in files.list_names(state.parent):
-        raise Refused(f"{state}: there is a session of this name already; choose another name, or go on with it")
+    taken = {on_any_disk(name): name for name in files.list_names(state.parent)}.get(on_any_disk(state.name))
+    if taken is not None:
+        raise Refused(
+            f"{state.with_name(taken)}: there is a session of this name already; choose another name, or go on with it"
+        )
     return state
 
 

@@ -5,7 +5,8 @@ import re
 from kev.document import JsonPath
 from kev.records.plan import MAX_TRIALS
 from kev.records.spec import Arm
-from kev.rounds.sides import TRANSFER, candidate_side, parent_side, transfer_read
+from kev.rounds.checks.directories import check_shared_directories
+from kev.rounds.sides import TRANSFER, candidate_side, transfer_read
 from kev.rounds.subject import Subject
 from kev.spelling import nearest
 
@@ -25,7 +26,7 @@ def check_arms(subject: Subject) -> None:
         _check_checkpoint(subject, name, arm, where)
         _check_reads(subject, name, arm, where)
     _check_parents(subject)
-    _check_shared_directories(subject)
+    check_shared_directories(subject)
     if "arms" in subject.names() and not subject.names("arms") and ("arms",) not in subject.dropped:
         subject.problems.add("missing-key", ("arms",), "is empty: there is nothing to compare")
 
@@ -124,24 +125,3 @@ def _check_parents(subject: Subject) -> None:
     unused = set(subject.names("parents")) - {arm.parent for arm in subject.spec.arms.values()}
     for name in sorted(unused if not subject.dropped else ()):
         subject.problems.warn("unused-parent", ("parents", name), "is the parent of no arm")
-
-
-def _check_shared_directories(subject: Subject) -> None:
-    """Two checkpoints whose rows go to one directory would be read as one; so would two on a file system that
-    keeps no letter's case."""
-    spec = subject.spec
-    owners: dict[str, tuple[str, str]] = {}
-    for name, arm in spec.arms.items():
-        sides = [candidate_side(spec, name)]
-        if arm.parent in spec.parents:
-            sides.append(parent_side(spec, name))
-        for side in sides:
-            checkpoint = side.checkpoint or side.trial or side.name
-            for tag in spec.reads:
-                directory = side.rule_directory(tag)
-                if directory is None:
-                    continue
-                owner = owners.setdefault(directory.casefold(), (checkpoint, tag))
-                if owner != (checkpoint, tag):
-                    message = f"{directory} holds the read {tag} of {side.name}, and is also that of {owner[1]} of "
-                    subject.problems.add("shared-directory", ("arms", name), message + owner[0])

@@ -3,6 +3,7 @@
 from kev.document import JsonPath
 from kev.rounds.blend_orders import BlendRequest, blend_problems, checkpoint_at, registered_blend, request_of
 from kev.rounds.subject import Subject
+from kev.spelling import on_any_disk
 
 WHERE: JsonPath = ("construction", "blend")
 
@@ -17,8 +18,9 @@ def check_construction(subject: Subject) -> None:
     problems = blend_problems(request)
     for key, message in problems:
         subject.problems.add("bad-blend", (*WHERE, key), message)
-    if request.study in subject.names("studies"):
-        subject.problems.add("name-taken", (*WHERE, "study"), f"{request.study} is a study of this round too")
+    for name in subject.names("studies"):
+        if on_any_disk(name) == on_any_disk(request.study):
+            subject.problems.add("name-taken", (*WHERE, "study"), f"{name} is a study of this round too")
     if not problems:
         _check_arms(subject, request)
 

@@ -10,6 +10,7 @@ from kev.files import read_json
 from kev.records.spec import Directories, size_of
 from kev.rounds.subject import Subject
 from kev.rounds.templates import expand
+from kev.spelling import on_any_disk
 
 
 def check_prior_use(subject: Subject) -> None:
@@ -18,9 +19,11 @@ def check_prior_use(subject: Subject) -> None:
     for path, other in _earlier_specs(subject):
         number = other["round"]
         studies = other.get("studies")
+        used = {on_any_disk(name): name for name in studies} if isinstance(studies, dict) else {}
         for name in subject.spec.studies:
-            if isinstance(studies, dict) and name in studies:
-                message = f"round {number} has a study of that name ({path.name}); a name is used once"
+            if (twin := used.get(on_any_disk(name))) is not None:
+                other_name = "of that name" if twin == name else f"named {twin!r}, the same on some file systems"
+                message = f"round {number} has a study {other_name} ({path.name}); a name is used once"
                 subject.problems.add("used-name", ("studies", name), message)
         arms = list(other["arms"]) if isinstance(other.get("arms"), dict) else []
         stages = other.get("confirm")
@@ -28,9 +31,9 @@ def check_prior_use(subject: Subject) -> None:
             reads = stage.get("candidate_reads") if isinstance(stage, dict) else None
             tags = list(other["reads"]) if isinstance(other.get("reads"), dict) else []
             for directory in _directories(reads, number, arms, tags):
-                if directory in confirmations:
+                if (where := confirmations.get(on_any_disk(directory))) is not None:
                     message = f"{directory} is where round {number} reads its candidate ({path.name})"
-                    subject.problems.add("used-name", confirmations[directory], message)
+                    subject.problems.add("used-name", where, message)
 
 
 def _confirmations(subject: Subject) -> Iterator[tuple[str, JsonPath]]:
@@ -39,7 +42,7 @@ def _confirmations(subject: Subject) -> Iterator[tuple[str, JsonPath]]:
         where: JsonPath = ("confirm", name, "candidate_reads")
         tags = list(spec.reads)
         for directory in _directories(stage.candidate_reads, spec.round, list(spec.arms), tags):
-            yield directory, where
+            yield on_any_disk(directory), where
 
 
 def _directories(reads: Directories | Any, number: int, arms: list[str], tags: list[str]) -> Iterator[str]:

@@ -5,6 +5,7 @@ import shlex
 from collections import defaultdict
 from pathlib import PurePosixPath
 
+from kev.budget import MAX_TIMEOUT_FULL_WEIGHT
 from kev.document import JsonPath
 from kev.errors import UsageError
 from kev.records.spec import Directories, Read, size_of
@@ -143,9 +144,13 @@ def _check_sizes(subject: Subject) -> None:
             parse_locked_arguments(words)
         except UsageError as error:
             subject.problems.add("bad-flag", ("locked_args", size), str(error))
-    for size, seconds in (subject.spec.read_timeout or {}).items():
-        if seconds < 1:
-            subject.problems.add("out-of-range", ("read_timeout", size), f"{seconds} is no time in seconds")
+    times: dict[JsonPath, int] = {("read_timeout", size): s for size, s in (subject.spec.read_timeout or {}).items()}
+    times |= {("confirm", name, "read_timeout"): stage.read_timeout
+              for name, stage in subject.spec.confirm.items() if stage.read_timeout is not None}  # fmt: skip
+    for where, seconds in times.items():
+        if not 1 <= seconds <= MAX_TIMEOUT_FULL_WEIGHT:
+            message = f"{seconds} s; a read may have 1 to {MAX_TIMEOUT_FULL_WEIGHT} s"
+            subject.problems.add("out-of-range", where, message)
 
 
 def _check_directories(subject: Subject) -> None:

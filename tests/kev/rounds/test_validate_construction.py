@@ -25,6 +25,8 @@ BLEND = ("construction", "blend")
         ("prefix", "../up", "bad-blend", "construction.blend.prefix"),
         ("timeout", 0, "bad-blend", "construction.blend.timeout"),
         ("study", "r201-full", "name-taken", "construction.blend.study"),
+        ("study", "R201-Full", "name-taken", "construction.blend.study"),
+        ("timeout", 10**9, "bad-blend", "construction.blend.timeout"),
         ("alphas", "0.4", "unknown-blend", "arms.2b-blend.checkpoint"),
     ],
 )

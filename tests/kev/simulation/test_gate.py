@@ -254,6 +254,17 @@ async def test_a_name_that_the_ledger_did_not_use_and_a_spawn_record_has_is_refu
         await reserve(lab)
 
 
+async def test_a_name_that_some_disks_take_for_another_is_refused_and_a_launch_of_the_same_is_completed(
+    lab: Lab,
+) -> None:
+    await reserve(lab)
+    (lab.runs / "Elder.spawn.json").write_text('{"name": "Elder", "calls": {}, "bound_usd": 1}')
+    await reserve(lab)
+    for name in ("R41-4B", "elder"):
+        with pytest.raises(Refused, match="is there already, and some file systems do not tell the two names apart"):
+            await reserve(lab, name=name)
+
+
 async def test_what_is_read_once_is_read_once_whatever_it_is_called(lab: Lab) -> None:
     first, second = (order(kind="read", name=name, once="x|hard|test") for name in ("r41-a", "r41-b"))
     await lab.gate.reserve("reads", [("read/r41-a", first)])
