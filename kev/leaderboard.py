@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -11,8 +11,10 @@ from typing import Any
 
 from kev import budget, files
 from kev.clock import Clock
-from kev.errors import KevError, Refused
+from kev.errors import KevError, NotFound, Refused
 from kev.recipes import knobs_text
+from kev.records.base import read_record
+from kev.records.spawn import SpawnRecord
 from kev.text import visible
 from kev.trials import Figure, Trial, find_trials
 
@@ -68,7 +70,13 @@ class Leaderboard:
 def read_leaderboard(runs: Path) -> Leaderboard:
     """The leaderboard of everything under `runs`. Raises NotFound without that directory."""
     trials, damaged = find_trials(runs)
-    entries = [_entry(runs, trial) for trial in trials]
+    cards: dict[str, str | None] = {}
+    for study in dict.fromkeys(trial.study for trial in trials):
+        try:
+            cards[study] = _admitted_gpu(runs, study)
+        except KevError as error:
+            damaged.append(error)
+    entries = [_entry(trial, _cost(trial, cards)) for trial in trials]
     ranked = [entry for entry in entries if entry.apart is None]
     # Python's sort is stable, so trials that tie stay in the order of their names.
     ranked.sort(key=lambda entry: -float(entry.row["transfer_acc"]))
@@ -119,10 +127,14 @@ def estimate_usd(trial: Trial, gpu: object) -> Decimal | None:
     return budget.recorded(rate * Decimal(str(seconds)) / 3600)
 
 
-def _entry(runs: Path, trial: Trial) -> Entry:
+def _cost(trial: Trial, cards: Mapping[str, str | None]) -> Decimal | None:
+    """As `estimate_usd`; None also where the study's record is damaged: it may name other cards than the result."""
+    return estimate_usd(trial, cards[trial.study]) if trial.study in cards else None
+
+
+def _entry(trial: Trial, cost: Decimal | None) -> Entry:
     figures = {name: trial.figure(*path) for name, path in FIGURES.items()}
     config, gates = trial.config, trial.find("gates", "checks")
-    cost = estimate_usd(trial, _admitted_gpu(runs, trial.study))
     row = {
         "study": trial.study,
         "trial": trial.name,
@@ -153,12 +165,11 @@ def _reason(accuracy: Figure) -> str | None:
 
 
 def _admitted_gpu(runs: Path, study: str) -> str | None:
+    """The cards on the study's record; None where there is no record, or an old one. Raises DamagedFile."""
     try:
-        record = files.read_json(runs / f"{study}.spawn.json")
-    except KevError:
+        return read_record(runs / f"{study}.spawn.json", SpawnRecord).gpu
+    except NotFound:
         return None
-    gpu = record.get("gpu") if isinstance(record, dict) else None
-    return gpu if isinstance(gpu, str) else None
 
 
 def _device(trial: Trial) -> str | None:

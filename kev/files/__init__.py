@@ -21,6 +21,7 @@ from kev.files.json_values import (
     dump_json_line,
     find_recoverable,
     parse_json,
+    parse_json_file,
     parse_json_lines,
     read_json,
     read_json_lines,
@@ -42,7 +43,8 @@ from kev.files.replacing import (
 __all__ = [
     "LFS_POINTER", "LFS_REASON", "MAX_JSON_BYTES", "UTF8_BOM", "UTF16_BOMS", "IncomingFile", "Line", "append",
     "as_finite", "create_exclusive", "dump_json", "dump_json_line", "find_recoverable", "link", "list_names",
-    "lock_holder", "locked", "make_directory", "make_scratch", "move", "open_log", "parse_json", "parse_json_lines",
+    "lock_holder", "locked", "make_directory", "make_scratch", "move", "open_log", "parse_json", "parse_json_file",
+    "parse_json_lines",
     "read_bytes", "read_end", "read_json", "read_json_lines", "read_start", "remove", "remove_at_once", "remove_tree",
     "seal", "write_atomic", "write_through",
 ]  # fmt: skip

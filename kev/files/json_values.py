@@ -3,6 +3,7 @@
 import glob
 import json
 import math
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ UTF8_BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 LFS_REASON = "a Git LFS pointer, not the file that it stands for; fetch that with `git lfs pull`"
+
+MOST_WALKED = 1024 * 1024
+"""Bytes of a file up to which each of its keys is looked at: states, records and manifests, but no rows of a read."""
 
 _ON_A_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
@@ -39,9 +43,26 @@ def read_json(path: Path, *, limit: int = MAX_JSON_BYTES) -> Any:
     """The JSON value in `path`. Raises NotFound or DamagedFile; the latter names a complete left-over copy."""
     data = read_bytes(path, limit=limit)
     try:
-        return parse_json(data)
+        return parse_json_file(data)
     except ValueError as error:
         raise DamagedFile(path, str(error), recoverable=find_recoverable(path)) from None
+
+
+def parse_json_file(data: bytes) -> Any:
+    """As `parse_json`, for a whole file that may be decided by or written back, up to MOST_WALKED bytes of it.
+
+    A key that an object has twice raises ValueError, since readers differ in which one counts; whole numbers of any
+    size stay what they are, where `parse_json` makes those of more than 64 bits into floats.
+    """
+    value = parse_json(data)
+    # What this project writes comes out of the other writer as the same bytes, unless a key or a digit was lost.
+    if len(data) > MOST_WALKED or data == _written_again(value):
+        return value
+    text = data.removeprefix(UTF8_BOM).decode()
+    try:
+        return json.loads(text, object_pairs_hook=lambda pairs: _object_of(pairs, text))
+    except RecursionError:
+        raise ValueError("nested too deep to be looked through") from None
 
 
 def parse_json(data: bytes) -> Any:
@@ -129,6 +150,26 @@ def as_finite(value: object) -> float | None:
 def _encode(text: str) -> bytes:
     # Half a surrogate pair has no UTF-8; Python's escape for it is also JSON's, so it survives the round trip.
     return (text + "\n").encode(errors="backslashreplace")
+
+
+def _written_again(value: Any) -> bytes | None:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError:
+        return None  # half a surrogate pair, or deeper than it writes
+
+
+def _object_of(pairs: list[tuple[str, Any]], text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            spots = [match.start() for match in re.finditer(re.escape(json.dumps(key, ensure_ascii=False)), text)]
+            lines = [text.count("\n", 0, spot) + 1 for spot in spots]
+            where = f", on lines {lines[0]} and {lines[1]}" if len(lines) == 2 else ""
+            raise ValueError(f"{key!r:.80} is given twice{where}, as {found[key]!r:.40} and as {value!r:.40}; readers "
+                             "differ in which one counts")  # fmt: skip
+        found[key] = value
+    return found
 
 
 def _refuse_constant(name: str) -> None:

@@ -148,7 +148,7 @@ def read_record(path: Path, shape: type[AnyRecord]) -> AnyRecord:
 
 
 def _parse(data: bytes, shape: type[AnyRecord]) -> AnyRecord:
-    return _record_of(files.parse_json(data), shape)
+    return _record_of(files.parse_json_file(data), shape)
 
 
 # Most of what is read is what was read a moment ago: by the next decision of the gate, or the next pass of a watch.

@@ -11,7 +11,7 @@ from kev.records.spec import RoundSpec, size_of
 from kev.records.verdict import read_verdict
 from kev.rounds.checks.reads import read_split
 from kev.rounds.choice import choice_problem
-from kev.rounds.once import checkpoint_of, key_of_read, other_locked_reads, other_reads, planned_key
+from kev.rounds.once import checkpoint_of, key_of_read, other_locked_reads, other_reads, planned_key, unreadable_reads
 from kev.rounds.places import readout_path, verdict_path
 from kev.rounds.sides import Side, candidate_side, parent_side
 
@@ -30,6 +30,10 @@ def confirmation_problems(spec: RoundSpec, root: Path, stage: str, arm: str, *, 
     problems += [committed] if committed else []
     problems += _earlier_stage_problems(spec, root, stage, arm, out)
     problems += _second_read_problems(spec, root, stage, arm)
+    problems += [
+        f"{damage}; it may be an earlier read of this test: put it back from where it was read, or move it out of runs/"
+        for damage in unreadable_reads(root)
+    ]
     # Also where the verdict would be without `out`: elsewhere is no second chance.
     for verdict in dict.fromkeys((verdict_path(spec, root, stage, arm), verdict_path(spec, root, stage, arm, out))):
         if verdict.exists():

@@ -76,6 +76,20 @@ def other_reads(root: Path, key: ReadKey, directory: str) -> list[str]:
     return [path.relative_to(root).as_posix() for path in [*plain, *locked] if path != own]
 
 
+def unreadable_reads(root: Path) -> list[str]:
+    """What is wrong with each report and summary that cannot be read: it may be that of any read of any test."""
+    found = []
+    for path in [*sorted(root.glob(f"runs/*/{REPORT}")), *sorted(root.glob(f"runs/locked/*/{SUMMARY}"))]:
+        try:
+            value = files.read_json(path)
+        except KevError as error:
+            found.append(str(error))
+            continue
+        if not isinstance(value, dict):
+            found.append(f"{path}: holds no object")
+    return found
+
+
 def _report_key(path: Path) -> ReadKey | None:
     report = _object(path)
     run, suite, split = report.get("run"), report.get("suite_sha256"), report.get("split")
@@ -105,7 +119,7 @@ def _locked_name(directory: str) -> str | None:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    # A report that cannot be read proves no earlier read; the dashboard names damaged files.
+    # `unreadable_reads` names what cannot be read.
     try:
         value = files.read_json(path)
     except KevError:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kev import files
-from kev.errors import NotFound, Refused, UsageError
+from kev.errors import DamagedFile, NotFound, Refused, UsageError
 from kev.reads.records import select_partition
 from kev.suite import open_suite
 from kev.worker.container import Container
@@ -72,7 +72,9 @@ def plan_read(order: LockedOrder, out: Path) -> LockedPlan:
         summary = files.read_json(out / "summary.json")
     except NotFound:
         summary = {"suites": {}}
-    done = summary.get("suites", {})
+    done = summary.get("suites", {}) if isinstance(summary, dict) else None
+    if not isinstance(done, dict):
+        raise DamagedFile(out / "summary.json", "does not say which suites were read; a locked test is read once")
     left = {label: suite for label, suite in wanted.items() if label not in done}
     if not left:
         raise Refused(f"locked read {order.name}: {' and '.join(wanted)} have been read; a locked test is read once")

@@ -161,6 +161,18 @@ def test_a_test_read_before_under_another_name_is_refused(root: Path) -> None:
         assert problems(root) == []
 
 
+@pytest.mark.parametrize("place", ["runs/peek/report.json", "runs/locked/elder/summary.json"])
+@pytest.mark.parametrize("content", [b"", b"{", b"null", b'{"run": "a", "run": "b"}'])
+def test_a_read_whose_record_cannot_be_read_may_have_been_of_this_test(root: Path, place: str, content: bytes) -> None:
+    (root / place).parent.mkdir(parents=True)
+    (root / place).write_bytes(content)
+    (problem,) = problems(root)
+    assert place in problem and "it may be an earlier read of this test" in problem
+    assert run_command(root, "--stage", "tests") == 1
+    (root / place).unlink()
+    assert problems(root) == []
+
+
 def test_a_second_locked_read_of_the_same_checkpoint_is_refused(root: Path) -> None:
     spec = edited()
     spec["reads"]["locked"] = {"entrypoint": "locked_test", "decision": "evals/decision"}

@@ -174,6 +174,23 @@ def test_each_card_is_priced_as_itself_and_an_unknown_one_not_at_all() -> None:
     assert cost("NVIDIA H200", "Z9") is None
 
 
+@pytest.mark.parametrize("content", ["", "null", '{"name": "a", "calls": {}, "gpu": "T4", "gpu": "H200:8"}'])
+def test_a_damaged_record_of_a_study_is_named_and_prices_none_of_its_trials(
+    tmp_path: Path, put: Callable[..., Path], content: str
+) -> None:
+    finished = result() | {"wall_seconds": 3600, "provenance": {"device": "cuda", "gpu": "NVIDIA H200", "config": {}}}
+    put("a", "00-trial-0", finished)
+    put("b", "00-trial-0", finished)
+    (tmp_path / "runs" / "a.spawn.json").write_text(content)
+    board = read_leaderboard(tmp_path / "runs")
+    assert {entry.row["study"]: entry.row["est_usd"] for entry in board.entries} == {
+        "a": None,
+        "b": float(recorded(hourly_rate("H200"))),
+    }
+    (fault,) = board.damaged
+    assert "a.spawn.json" in str(fault)
+
+
 def test_a_trial_without_a_card_costs_no_invented_money() -> None:
     assert estimate_usd(Trial("s", "t", Path(), {"wall_seconds": 9, "provenance": {"device": "cpu"}}), "H200") is None
 

@@ -21,6 +21,30 @@ def test_json_comes_back_as_it_was_written(value: Any) -> None:
     assert files.dump_json_line(value).count(b"\n") == 1
 
 
+@given(JSON_VALUES | st.lists(st.integers()) | st.lists(st.floats(allow_nan=False, allow_infinity=False)))
+def test_a_file_comes_back_with_every_digit_however_it_is_laid_out(value: Any) -> None:
+    for data in (files.dump_json(value), files.dump_json_line(value), files.UTF8_BOM + files.dump_json(value)):
+        assert files.parse_json_file(data) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"usd": 40,\n "usd": 400}', "'usd' is given twice, on lines 1 and 2, as 40 and as 400"),
+        ('{"a": [{"usd": 1}, {"\\u0075sd": 2, "usd": 2}], "usd": 3}', "'usd' is given twice, as 2 and as 2"),
+        ('{"café": null, "caf\\u00e9": null}', "'café' is given twice, as None and as None"),
+        ("{" + '"deep": {' * 200 + '"x": 1, "x": 1' + "}" * 201, "'x' is given twice"),
+    ],
+)
+def test_a_key_given_twice_is_damage_wherever_it_lies(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(text)
+    with pytest.raises(DamagedFile) as found:
+        files.read_json(path)
+    assert said in str(found.value)
+    assert path.read_text() == text
+
+
 @given(JSON_OBJECTS, st.data())
 def test_a_file_torn_at_any_byte_is_damaged_and_never_another_value(value: dict[str, Any], data: st.DataObject) -> None:
     whole = files.dump_json(value)

@@ -34,6 +34,27 @@ from kev.session import (
 PLACE = Path("runs/night8-state.json")
 
 
+@pytest.mark.parametrize("key", ["authorization_usd", "baseline_usd"])
+def test_an_amount_that_a_state_has_twice_authorizes_nothing(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "night8-state.json"
+    text = json.dumps(STATE)[:-1] + f', "{key}": 4000}}'
+    path.write_text(text)
+    with pytest.raises(DamagedFile, match=f"'{key}' is given twice"):
+        read_session(path)
+    with pytest.raises(DamagedFile, match=f"'{key}' is given twice"):
+        update_state(path, lambda state: state)
+    assert path.read_text() == text
+
+
+def test_a_number_of_any_size_that_someone_keeps_in_a_state_survives_a_reading_of_the_meter(tmp_path: Path) -> None:
+    path, moment = tmp_path / "night8-state.json", datetime(2026, 11, 2, tzinfo=UTC)
+    kept = {"ticket": 2**64 + 1, "more": [-(2**63) - 1, {"of": 10**40}]}
+    path.write_text(json.dumps(STATE | kept))
+    update_state(path, lambda state: with_reading(state, moment, Decimal("140.125"), "meter"))
+    after = json.loads(path.read_text())
+    assert {key: after[key] for key in kept} == kept
+
+
 def test_our_own_state_gives_the_whole_account() -> None:
     session = parse_session(PLACE, STATE)
     assert session.spent is not None and session.spent.usd == Decimal("39.75")

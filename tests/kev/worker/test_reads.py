@@ -172,6 +172,17 @@ def test_an_interrupted_locked_read_is_redone_only_where_that_is_asked_for(train
     assert summary_of(trained).interrupted_reads_redone == ["transfer"]
 
 
+@pytest.mark.parametrize("content", ["", "null", "[]", '{"suites": null}', '{"suites": ["decision"]}'])
+def test_a_summary_that_does_not_say_what_was_read_lets_nothing_be_read_again(trained: Bench, content: str) -> None:
+    summary = trained.runs.path / "locked/final-ungated/summary.json"
+    summary.parent.mkdir(parents=True)
+    summary.write_text(content)
+    with pytest.raises(DamagedFile, match=r"summary\.json"):
+        locked(trained, redo_interrupted=True)
+    assert summary.read_text() == content
+    assert [path.name for path in summary.parent.iterdir()] == ["summary.json"]
+
+
 def test_an_ungated_trial_is_read_only_under_a_name_that_says_so(trained: Bench) -> None:
     with pytest.raises(Refused, match="must end in -ungated"):
         locked(trained, name="final")
