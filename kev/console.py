@@ -1,6 +1,7 @@
 """Running a command of the engine: what it prints reaches any terminal or pipe, and a failure is one line."""
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -12,6 +13,9 @@ from kev.errors import KevError
 from kev.text import visible
 
 INTERRUPTED = 130
+
+OF_THE_DISK = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EFBIG))
+"""What may be the matter with the place of a file that a command was right to write or read."""
 
 Command = Callable[[argparse.Namespace], int]
 """Does what its options ask for, and returns its exit code."""
@@ -67,8 +71,13 @@ def run(command: Callable[[], int]) -> int:
         _discard_output()
         return 0
     except OSError as error:
-        if error.filename is not None:
-            raise  # a file's own failure has a name, and is not one of the output
+        if error.filename is not None:  # a file's own failure, and not one of the output
+            if error.errno not in OF_THE_DISK:
+                raise
+            _complain(
+                f"{error.filename}: cannot be written or read ({error.strerror}); put that right, and run it again"
+            )
+            return 1
         _discard_output()
         _complain(f"cannot write the output: {(error.strerror or str(error)).lower()}; what it holds is not whole")
         return 1

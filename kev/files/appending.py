@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kev.files.flushing import write_all
+from kev.files.flushing import write_all, writing
 
 
 def append(path: Path, data: bytes, *, cut_torn: bool = False) -> None:
@@ -30,8 +30,9 @@ def append(path: Path, data: bytes, *, cut_torn: bool = False) -> None:
             else:
                 data = b"\n" + data
         try:
-            write_all(descriptor, data)
-            os.fsync(descriptor)
+            with writing(path):
+                write_all(descriptor, data)
+                os.fsync(descriptor)
         except OSError:
             with suppress(OSError):
                 os.ftruncate(descriptor, size)

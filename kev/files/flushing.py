@@ -1,8 +1,19 @@
 """Bytes all the way down to the device."""
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Put the name of `path` into every OSError of the block: those of a descriptor have none, or a temporary one."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kev.errors import LockHeld
+from kev.files.flushing import writing
 
 
 @contextmanager
@@ -25,8 +26,9 @@ def locked(path: Path, *, wait: bool = False, words: str = "") -> Iterator[int]:
         except BlockingIOError:
             held = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
             raise LockHeld(path, held) from None
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{words or f'process {os.getpid()} on {os.uname().nodename}'}\n".encode())
+        with writing(path):
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{words or f'process {os.getpid()} on {os.uname().nodename}'}\n".encode())
         yield descriptor
     finally:
         os.close(descriptor)

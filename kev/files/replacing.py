@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from kev.files.flushing import flush_directory, flush_file, write_all
+from kev.files.flushing import flush_directory, flush_file, write_all, writing
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -98,12 +98,14 @@ def _write_sibling(path: Path, data: bytes) -> Path:
     import tempfile
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    with writing(path):
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:
-        # mkstemp makes 0600; a colleague who only watches must be able to read what the owner wrote.
-        os.fchmod(descriptor, 0o644)
-        write_all(descriptor, data)
-        os.fsync(descriptor)
+        with writing(path):
+            # mkstemp makes 0600; a colleague who only watches must be able to read what the owner wrote.
+            os.fchmod(descriptor, 0o644)
+            write_all(descriptor, data)
+            os.fsync(descriptor)
     except BaseException:
         os.close(descriptor)
         Path(name).unlink(missing_ok=True)

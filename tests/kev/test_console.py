@@ -80,6 +80,31 @@ def test_a_defect_is_not_taken_for_a_failure_of_the_output() -> None:
     assert b"Traceback" in done.stderr
 
 
+SAVES = """
+import sys
+from pathlib import Path
+from kev import files
+from kev.console import run
+
+ways = {
+    "whole": lambda path: files.write_atomic(path, b"x" * 9),
+    "new": lambda path: files.create_exclusive(path, b"x" * 9),
+    "line": lambda path: files.append(path, b"x" * 9 + b"\\n"),
+    "lock": lambda path: files.locked(path).__enter__(),
+}
+sys.exit(run(lambda: ways[sys.argv[1]](Path("kept.txt")) or 0))
+"""
+
+
+@pytest.mark.parametrize("way", ["whole", "new", "line", "lock"])
+def test_a_file_that_takes_nothing_more_is_named_and_not_taken_for_the_output(tmp_path: Path, way: str) -> None:
+    done = shell(f"cd {tmp_path}; ulimit -f 0; PROGRAM {way}", CODE=SAVES)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.decode() == (
+        "kept.txt: cannot be written or read (File too large); put that right, and run it again\n"
+    )
+
+
 MAKES = """
 import sys
 from pathlib import Path
