@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from kev.errors import DamagedFile
 from kev.model.tensors import FLOATS, Tensor
 
 FOREIGN_BELOW = 0.1
@@ -110,6 +111,11 @@ def _measure(name: str, ours: Tensor, theirs: Tensor) -> _Measured:
         norm += float(right @ right)
         other += float(left @ left)
         change += float(((left - right) ** 2).sum())
+    if is_matrix and norm and not other:
+        # Copies that set aside their size first and break off leave this, under a header that is whole.
+        raise DamagedFile(
+            ours.path, f"{name} holds nothing but zeros, unlike the base's: was the copy or the save cut off?"
+        )
     length = math.sqrt(norm * other)
     return _Measured(equal, is_matrix, dot / length if length else 0.0, norm, change)
 

@@ -11,7 +11,6 @@ import transformers
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from kev import files
 from kev.errors import DamagedFile, Refused
 from kev.model.batch import Batch
 from kev.model.layout import (
@@ -20,6 +19,7 @@ from kev.model.layout import (
     Layout,
     beside_adapter,
     full_weights,
+    read_config_file,
     why_none,
 )
 from kev.model.mask import additive_mask, visible_keys
@@ -138,7 +138,7 @@ def build_backbone(config: Any, *, dtype: str = "fp32", attention: str = "sdpa")
 def read_config(directory: Path) -> Any:
     """The configuration in `directory`. Raises NotFound, DamagedFile or Refused."""
     path = directory / "config.json"
-    content = files.read_json(path)
+    content = read_config_file(path)
     if not isinstance(content, dict) or not isinstance(content.get("model_type"), str):
         raise DamagedFile(path, "does not say its model_type")
     try:

@@ -5,6 +5,7 @@ merged. What is not used is said in a remark; where two readings are equally goo
 """
 
 import hashlib
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,6 +48,21 @@ class Layout:
     def sha256(self) -> str:
         """The adapter file's hash, or that of the lines `name:hash` of all shards."""
         return _file_sha256(self.weights[0]) if self.kind == "lora" else weights_sha256(self.weights)
+
+
+def read_config_file(path: Path, *, limit: int = files.MAX_JSON_BYTES) -> Any:
+    """The value of a configuration in a model's directory. Raises NotFound or DamagedFile.
+
+    Infinity is taken as Python's own writer leaves it: some architectures have it among their limits.
+    """
+    data = files.read_bytes(path, limit=limit)
+    try:
+        return files.parse_json(data)
+    except ValueError as error:
+        try:
+            return json.loads(data.removeprefix(files.UTF8_BOM))
+        except (ValueError, RecursionError):
+            raise DamagedFile(path, str(error), recoverable=files.find_recoverable(path)) from None
 
 
 def weights_sha256(paths: Sequence[Path]) -> str:

@@ -271,6 +271,43 @@ def test_a_tokenizer_is_put_right_in_the_copy_only(space: Path, extra: object, b
     assert (directory / "tokenizer_config.json").read_bytes() == written
 
 
+@pytest.mark.parametrize(
+    ("key", "written", "becomes"),
+    [
+        ("extra_special_tokens", "<a>", {"additional_special_tokens": ["<a>"]}),
+        ("extra_special_tokens", 7, {}),
+        ("extra_special_tokens", ["<a>", None, 3, "<a>"], {"additional_special_tokens": ["<a>"]}),
+        ("extra_special_tokens", {"user": None, "tool": "<t>"}, {"extra_special_tokens": {"tool": "<t>"}}),
+        (
+            "extra_special_tokens",
+            {"user": {"content": "<u>"}},
+            {"extra_special_tokens": {"user": {"content": "<u>", "__type": "AddedToken"}}},
+        ),
+        ("additional_special_tokens", {"user": "<u>"}, {"additional_special_tokens": ["<u>"]}),
+        (
+            "additional_special_tokens",
+            [{"content": "<u>", "lstrip": True}],
+            {"additional_special_tokens": [{"content": "<u>", "lstrip": True, "__type": "AddedToken"}]},
+        ),
+    ],
+)
+def test_tokens_in_a_shape_that_no_loader_reads_are_written_in_one_that_all_do(
+    key: str, written: object, becomes: dict[str, object]
+) -> None:
+    repaired, said = repaired_tokenizer({key: written})
+    assert repaired == becomes
+    assert len(said) == 1 and key in said[0]
+    assert repaired_tokenizer(repaired) == (repaired, [])
+
+
+def test_infinity_in_a_configuration_is_read_as_python_writes_it(space: Path) -> None:
+    config = b'{"model_type": "made-up", "time_step_limit": [0.0, Infinity], "auto_map": {"AutoModel": "x.Y"}}'
+    model(space / "output" / "v1", BASE, config__json=config)
+    sealed = sealer(space).seal("output/v1")
+    found = json.loads((sealed.directory / "config.json").read_text())
+    assert found == {"model_type": "made-up", "time_step_limit": [0.0, float("inf")]}
+
+
 def test_the_class_that_one_generation_writes_is_made_one_that_all_read() -> None:
     repaired, said = repaired_tokenizer({"tokenizer_class": "TokenizersBackend"})
     assert repaired == {"tokenizer_class": "PreTrainedTokenizerFast"} and len(said) == 1
@@ -327,6 +364,14 @@ def test_a_model_nearer_to_a_known_one_than_to_the_base_is_foreign(tmp_path: Pat
     taken, own = read(tmp_path / "a", trained(published, 6, by=0.01)), read(tmp_path / "b", trained(BASE, 7, by=0.05))
     assert "nearer to published" in trace(taken, base, known=known).words  # type: ignore[arg-type]
     assert trace(own, base, known=known).kind == "descendant"  # type: ignore[arg-type]
+
+
+def test_a_tensor_that_was_never_copied_is_told_from_one_that_was_trained(tmp_path: Path) -> None:
+    broken = trained(BASE, 1)
+    broken["model.layers.2.weight"] = numpy.zeros_like(broken["model.layers.2.weight"])
+    with pytest.raises(DamagedFile, match=r"layers\.2\.weight holds nothing but zeros, unlike the base's"):
+        trace(read(tmp_path / "model", broken), read(tmp_path / "base", BASE))  # type: ignore[arg-type]
+    assert trace(read(tmp_path / "a", broken), read(tmp_path / "b", broken)).kind == "no change"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("bad", [numpy.nan, numpy.inf])
