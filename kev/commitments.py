@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kev import files
 from kev.budget import MAX_READING_AGE, Account, Committed, dollars
-from kev.errors import NotFound
+from kev.errors import DamagedFile, NotFound
 from kev.ledger.units import Units
 from kev.meter import Meter
 from kev.records.base import read_record
@@ -20,6 +20,7 @@ from kev.records.read import ReadRecord
 from kev.records.spawn import SpawnRecord
 from kev.records.watch import WatchRecord
 from kev.session import Session
+from kev.text import visible
 
 SPAWN_SUFFIX = ".spawn.json"
 WATCH_SUFFIX = ".watch.json"
@@ -76,8 +77,8 @@ def commitments(
         if record.name not in listed:
             listed.add(record.name)
             if not is_settled(runs, record):
-                parts.append(Part(record.name, record.bound_usd, is_work=True))
-    parts += [Part(read.name, read.bound_usd, is_work=True) for read in read_records(runs)
+                parts.append(Part(record.name, _bound(record.bound_usd), is_work=True))
+    parts += [Part(read.name, _bound(read.bound_usd), is_work=True) for read in read_records(runs)
               if not {read.name, f"locked/{read.name}"} & listed and not is_read(runs, read, metered_at)]  # fmt: skip
     parts += [Part(work.name, work.bound, is_work=True) for work in (*session.studies, *session.reads)
               if not work.settled and work.name not in listed]  # fmt: skip
@@ -85,17 +86,34 @@ def commitments(
 
 
 def spawn_records(runs: Path) -> Iterator[SpawnRecord]:
-    """Every spawn record. Raises DamagedFile for one that is empty, torn or of another shape."""
+    """Every spawn record. Raises DamagedFile for one that is empty, torn, of another shape or of another study."""
     for name in files.list_names(runs):
         if name.endswith(SPAWN_SUFFIX) and not name.startswith("."):
-            yield read_record(runs / name, SpawnRecord)
+            record = read_record(runs / name, SpawnRecord)
+            _check_name(runs / name, record.name, SPAWN_SUFFIX)
+            yield record
 
 
 def read_records(runs: Path) -> Iterator[ReadRecord]:
     """Every record of a read. Raises DamagedFile."""
     for name in files.list_names(runs):
         if name.endswith(READ_SUFFIX) and not name.startswith("."):
-            yield read_record(runs / name, ReadRecord)
+            record = read_record(runs / name, ReadRecord)
+            _check_name(runs / name, record.name.removeprefix("locked/"), READ_SUFFIX)
+            yield record
+
+
+def _check_name(path: Path, name: str, suffix: str) -> None:
+    # Each work is counted once by its name: one under the name of another would not be counted at all.
+    place = f"{name}{suffix}"
+    if place != path.name:
+        reason = f"is the record of {visible(name):.100}; rename it {visible(place):.100}, or move it out of runs/"
+        raise DamagedFile(path, reason)
+
+
+def _bound(recorded: Decimal | None) -> Decimal | None:
+    # Nothing runs for nothing: whoever wrote zero did not know the price.
+    return recorded or None
 
 
 def is_on_record(runs: Path, name: str) -> bool:
@@ -129,7 +147,9 @@ def is_settled(runs: Path, record: SpawnRecord) -> bool:
         label in watched
         and watched[label].status in ("done", "failed", "cancelled")
         and watched[label].transient < GIVEN_UP_UNREACHABLE
-        for label in record.calls
+        # The end of an earlier call says nothing of the one that was started after it.
+        and watched[label].call in (None, call)
+        for label, call in record.calls.items()
     )
 
 

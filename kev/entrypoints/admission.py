@@ -13,7 +13,7 @@ from kev.git import GitFailed, git
 from kev.procedure.corpora import check_corpus
 from kev.records.plan import is_full_weight, plan_problems
 from kev.records.spec import STUDY_NAME
-from kev.rounds.checks.studies import FIRST_RESUME_POINT
+from kev.rounds.checks.studies import FIRST_RESUME_POINT, leaves_points_by_step
 from kev.suite import Suite, open_suite, read_suite
 
 
@@ -90,8 +90,8 @@ def warnings(admission: Admission) -> list[str]:
         return []
     found = [f"{admission.name}: after a timeout a full-weight trial goes on only where someone resumes it"]
     if admission.timeout <= FIRST_RESUME_POINT:
-        by_steps = all(config.get("save_every_steps") for config in admission.configs if config.get("full_ft") == 1)
-        none = "a continuation starts from zero; set save_every_steps"
+        by_steps = all(leaves_points_by_step(config) for config in admission.configs if config.get("full_ft") == 1)
+        none = "a continuation starts from zero; set save_every_steps, to less than the steps of the run"
         only = "only save_every_steps leaves one" if by_steps else none
         found.append(
             f"{admission.name}: {admission.timeout} s end before the first timed resume point, after "

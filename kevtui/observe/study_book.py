@@ -154,7 +154,7 @@ class StudyBook:
             del entry.trials[gone]
         entry.due = min((trial.due for trial in entry.trials.values()), default=_FOREVER)
         study = view_study(name, tuple(trials), spawn=spawn, listed=context.listed, registered=context.registered,
-                           damaged=damaged)  # fmt: skip
+                           damaged=damaged, watch=entry.watch)  # fmt: skip
         if study != entry.view:
             entry.view = study
         return entry.view or study

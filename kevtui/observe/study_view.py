@@ -12,6 +12,7 @@ from kevtui.observe.trial_view import MAY_COST
 if TYPE_CHECKING:
     from kev.records.spawn import SpawnRecord
     from kev.records.spec import Study as SpecStudy
+    from kev.records.watch import WatchRecord
     from kev.session import Work
 
 _LABEL_NUMBER = re.compile(r"(?:.*-)?(\d{1,6})")
@@ -39,6 +40,7 @@ def view_study(
     listed: Work | None,
     registered: SpecStudy | None,
     damaged: bool = False,
+    watch: WatchRecord | None = None,
 ) -> Study:
     """The study; figures from the ledger, else from the state file, else from the spec.
 
@@ -56,10 +58,20 @@ def view_study(
         full_weight=spawn.full_ft if spawn else None,
         bound=bound,
         budget=registered.budget if registered else None,
-        settled=not damaged and (listed.settled if listed and spawn is None else is_settled(trials, state)),
+        settled=not damaged
+        and not _goes_on(spawn, watch)
+        and (listed.settled if listed and spawn is None else is_settled(trials, state)),
         launched=spawn is not None or damaged or (listed is not None and state is not TrialState.PLANNED),
         trials=trials,
     )
+
+
+def _goes_on(spawn: SpawnRecord | None, watch: WatchRecord | None) -> bool:
+    """Whether a call was started after the one whose end the watcher saw: the money gate counts it too."""
+    if spawn is None or watch is None:
+        return False
+    seen = {label: state.call for label, state in watch.calls.items() if state.call is not None}
+    return any(seen.get(label, call) != call for label, call in spawn.calls.items())
 
 
 def _in_words(spawn: SpawnRecord | None, listed: Work | None, bound: Decimal | None, *, damaged: bool) -> str:

@@ -18,6 +18,14 @@ FIRST_RESUME_POINT = 3600
 """Seconds after which a full-weight run first writes a resume point by the clock."""
 
 
+def leaves_points_by_step(trial: object) -> bool:
+    """Whether a trial of a plan, as JSON, writes a resume point at a step before its last one."""
+    if not isinstance(trial, dict):
+        return False
+    every, most = trial.get("save_every_steps"), trial.get("max_steps")
+    return isinstance(every, int) and every > 0 and not (isinstance(most, int) and 0 < most <= every)
+
+
 def check_studies(subject: Subject) -> None:
     """Every study of the spec, and the round's own card."""
     if subject.spec.gpu is not None:
@@ -141,8 +149,8 @@ def _warn_full_weight(subject: Subject, name: str, study: Study, plan: list[Any]
     message = f"{name} trains whole models: after a timeout it is continued only while a watcher runs"
     subject.problems.warn("needs-watcher", where, message)
     if study.timeout <= FIRST_RESUME_POINT:
-        by_steps = all(isinstance(entry, dict) and entry.get("save_every_steps") for entry in plan)
-        none = "each continuation starts from zero; set save_every_steps"
+        by_steps = all(leaves_points_by_step(entry) for entry in plan)
+        none = "each continuation starts from zero; set save_every_steps, to less than the steps of the run"
         only = "only save_every_steps leaves one" if by_steps else none
         message = (
             f"{study.timeout} s end before the first timed resume point, which is written after "

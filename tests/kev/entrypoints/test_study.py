@@ -224,6 +224,11 @@ async def test_a_full_weight_study_too_short_for_a_resume_point_is_warned_of(des
     [warned_of_steps] = [line for line in desk.lines if "resume point" in line]
     assert warned_of_steps.endswith("only save_every_steps leaves one")
     desk.lines.clear()
+    desk.write_plan({**FULL, "save_every_steps": 10, "max_steps": 10})
+    await launch(desk, name="never", timeout=120, budget=1.0)
+    [warned_of_none] = [line for line in desk.lines if "resume point" in line]
+    assert warned_of_none.endswith("starts from zero; set save_every_steps, to less than the steps of the run")
+    desk.lines.clear()
     await launch(desk, name="long", timeout=7200, budget=60.0)
     assert [line for line in desk.lines if line.startswith("!!! ")] == [
         "!!! long: after a timeout a full-weight trial goes on only where someone resumes it"

@@ -5,6 +5,7 @@ import asyncio
 import json
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_compute import Plan
@@ -219,6 +220,44 @@ async def test_a_study_that_another_tool_launched_counts_until_its_watcher_saw_i
         await reserve(lab)
     (lab.runs / "r40.watch.json").write_text('{"calls": {"trial-0": {"status": "done", "launched": true}}}')
     await reserve(lab)
+
+
+async def test_the_end_of_an_earlier_call_settles_no_study_that_was_continued(lab: Lab) -> None:
+    study = {"name": "r40", "calls": {"trial-0": "fc-2"}, "bound_usd": 85.5}
+    watched = {"status": "failed", "call": "fc-1"}
+    (lab.runs / "r40.spawn.json").write_text(json.dumps(study))
+    (lab.runs / "r40.watch.json").write_text(json.dumps({"calls": {"trial-0": watched}}))
+    with pytest.raises(Refused, match=r"committed \$85\.5"):
+        await reserve(lab)
+    (lab.runs / "r40.spawn.json").write_text(json.dumps(study | {"calls": {"trial-0": None}}))
+    with pytest.raises(Refused, match=r"committed \$85\.5"):
+        await reserve(lab)
+    (lab.runs / "r40.watch.json").write_text(json.dumps({"calls": {"trial-0": watched | {"call": "fc-2"}}}))
+    (lab.runs / "r40.spawn.json").write_text(json.dumps(study))
+    await reserve(lab)
+
+
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        ("r39.spawn.json", {"name": "r40", "calls": {"trial-0": "fc-1"}, "bound_usd": 20}),
+        ("R40.spawn.json", {"name": "r40", "calls": {"trial-0": "fc-1"}, "bound_usd": 20}),
+        ("r39-hard.read.json", {"name": "r40-hard", "kind": "benchmark", "run": "x", "suites": [], "gpu": "H200",
+                                "timeout": 1800, "bound_usd": 1, "at": 1_790_000_000}),
+    ],
+)  # fmt: skip
+async def test_a_record_under_the_name_of_another_work_hides_none(lab: Lab, name: str, record: dict[str, Any]) -> None:
+    (lab.runs / "r40.spawn.json").write_text('{"name": "r40", "calls": {"trial-0": "fc-9"}, "bound_usd": 5}')
+    (lab.runs / name).write_text(json.dumps(record))
+    with pytest.raises(DamagedFile, match=r"rename it .*, or move it out of runs/") as found:
+        await reserve(lab)
+    assert name in str(found.value) and record["name"] in str(found.value)
+
+
+async def test_a_bound_of_zero_is_a_price_that_nobody_knew(lab: Lab) -> None:
+    (lab.runs / "r40.spawn.json").write_text('{"name": "r40", "calls": {"trial-0": "fc-9"}, "bound_usd": 0}')
+    with pytest.raises(Refused, match="r40 unknown"):
+        await reserve(lab)
 
 
 async def test_a_read_that_another_tool_launched_counts_until_it_is_here_or_cannot_be_running(lab: Lab) -> None:

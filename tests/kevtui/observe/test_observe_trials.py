@@ -97,6 +97,15 @@ def test_the_watchers_word_is_the_state(checkout: Any, watching: Any, watched: d
     assert study.settled is (state is TrialState.FAILED), "what may still cost stays committed"
 
 
+@pytest.mark.parametrize(("call", "settled"), [("fc-earlier", False), (None, True)])
+def test_the_end_of_an_earlier_call_leaves_its_study_committed(
+    checkout: Any, watching: Any, call: str | None, settled: bool
+) -> None:
+    checkout.spawn("r9-a")
+    checkout.watch("r9-a", {"status": "failed", "transient": 0, "call": call})
+    assert watching().observe().studies[0].settled is settled
+
+
 def test_a_trial_that_cannot_end_in_time_is_told_early(checkout: Any, watching: Any, clock: Any) -> None:
     checkout.spawn("r9-a", timeout=3600)
     checkout.watch("r9-a", {})
