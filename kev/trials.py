@@ -104,7 +104,10 @@ def find_trials(runs: Path, study: str | None = None) -> tuple[list[Trial], list
 def _directories(top: Path, faults: list[KevError]) -> list[Path]:
     """The directories in `top`, by name. One that may not be listed is a fault: it may hold what nobody sees."""
     try:
-        return sorted(path for path in top.iterdir() if path.is_dir())
+        inside = sorted(top.iterdir())
+        faults += [DamagedFile(path, "a link to nothing: what it leads to is removed, or its volume is not mounted")
+                   for path in inside if path.is_symlink() and not path.exists()]  # fmt: skip
+        return [path for path in inside if path.is_dir()]
     except OSError as error:
         faults.append(DamagedFile(top, f"may not be listed ({error.strerror or type(error).__name__})"))
         return []
@@ -113,7 +116,7 @@ def _directories(top: Path, faults: list[KevError]) -> list[Path]:
 def _with_not_a_number(data: bytes) -> Any:
     # Older writers let NaN through. The file is damaged as JSON, but the rest of what it says is worth having.
     try:
-        return json.loads(data.removeprefix(files.UTF8_BOM))
+        return json.loads(data.removeprefix(files.UTF8_BOM).decode())
     except (ValueError, RecursionError):
         return None
 

@@ -108,6 +108,6 @@ def _tolerant(value: Any) -> Any:
 def _with_constants(data: bytes) -> Any:
     """The JSON in `data` with NaN and infinities, which Python's writer makes and no other reads; None otherwise."""
     try:
-        return json.loads(data.removeprefix(files.UTF8_BOM))
+        return json.loads(data.removeprefix(files.UTF8_BOM).decode())
     except (ValueError, RecursionError):
         return None

@@ -1,12 +1,11 @@
 """The records of a bench by path: read again when the file changed, the last good value kept while it is damaged."""
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from kevtui.observe.lister import Signature
+from kevtui.observe.lister import Signature, sign
 from kevtui.observe.records_cache import RecordsCache
 from kevtui.observe.snapshot import Finding
 
@@ -38,7 +37,6 @@ class FilesCache:
 def signature_of(path: Path) -> Signature | None:
     """What moves whenever the file does; None where there is none."""
     try:
-        status = os.stat(path)  # noqa: PTH116  a path that holds a NUL is no file here
-    except (OSError, ValueError):
+        return sign(str(path), path.stat)
+    except (OSError, ValueError):  # a path that holds a NUL is no file here
         return None
-    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)

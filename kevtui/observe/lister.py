@@ -162,7 +162,7 @@ class Lister:
             files = {}
             for name in known.files:
                 try:
-                    files[name] = _sign(f"{path}/{name}", partial(self._stat, f"{path}/{name}"))
+                    files[name] = sign(f"{path}/{name}", partial(self._stat, f"{path}/{name}"))
                 except FileNotFoundError:
                     known.trusted = False
         else:
@@ -196,7 +196,7 @@ class Lister:
                     folders.append(name)
                 if wanted:
                     try:
-                        files[name] = _sign(entry.path, entry.stat)
+                        files[name] = sign(entry.path, entry.stat)
                     except FileNotFoundError:
                         continue
         return dict(sorted(files.items())), tuple(sorted(folders))
@@ -295,7 +295,7 @@ def _is_folder(entry: os.DirEntry[str], *, or_broken: bool) -> bool:
     return False
 
 
-def _sign(path: str, look: Callable[[], os.stat_result]) -> Signature:
+def sign(path: str, look: Callable[[], os.stat_result]) -> Signature:
     """The signature of a file. Raises FileNotFoundError if nothing has that name, or OSError for its whole folder."""
     try:
         status = look()

@@ -16,6 +16,7 @@ SPAWN_SUFFIX = ".spawn.json"
 _ROUND = re.compile(r"r?0*([0-9]{1,6})(?:\.json)?")
 _SPEC_NAME = re.compile(r"r0*([0-9]{1,6})\.json")
 _MARKS = ("experiments/rounds", "runs", ".git")
+MOST_PEEKED = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,12 @@ def _named_file(path: Path, *, root: Path | None) -> Target:
     neither = f"{path}: neither a round spec nor a session state file"
     if path.suffix == ".zip":
         raise UsageError(f"{neither}; a night that kevtui record made opens with kevtui replay and kevtui session")
+    try:
+        files.read_json(path, limit=MOST_PEEKED)
+    except DamagedFile as error:
+        neither = f"{neither} that can be read ({error.reason})"
+    except NotFound:
+        pass
     raise UsageError(f"{neither}; name one of those, or a folder")
 
 
@@ -210,7 +217,7 @@ def _studies_in(state: Path) -> list[str]:
 
 def _peek(path: Path) -> dict[str, Any]:
     try:
-        value = files.read_json(path, limit=16 * 1024 * 1024)
+        value = files.read_json(path, limit=MOST_PEEKED)
     except (DamagedFile, NotFound):
         return {}
     return value if isinstance(value, dict) else {}

@@ -31,7 +31,10 @@ NO_STYLE = RichStyle()
 class OverScreen(ModalScreen[Answer], LaidOutOnce[Answer]):  # of its bases only the first gives it its style sheet
     """A modal screen; the base of all that open here."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+l", "app.redraw", "redraw", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+l", "app.redraw", "redraw", show=False),
+        Binding("ctrl+z", "app.suspend_process", "suspend", show=False),
+    ]
     """Keys of the app do not reach a modal screen."""
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:

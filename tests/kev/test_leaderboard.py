@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from kev import autoresearch, files
 from kev.budget import hourly_rate, recorded
+from kev.errors import DamagedFile
 from kev.leaderboard import estimate_usd, markdown, read_leaderboard, write_leaderboard
 from kev.recipes import knobs, recipe_key
 from kev.release_check import release_check
-from kev.trials import Trial, read_trial
+from kev.trials import Trial, find_trials, read_trial
 
 BLOCK = {"n": 8, "acc": 0.75, "nll": 0.7, "ece": 0.06, "brier": 0.35, "confident_error_rate": 0.02}
 SHA = "ab" * 32
@@ -289,3 +290,19 @@ def test_what_is_not_there_is_one_line_on_stderr(
     (tmp_path / "runs").mkdir()
     assert autoresearch.main([*arguments, "--root", str(tmp_path)]) == 1
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_result_in_utf16_is_named_and_not_read_unasked(put: Callable[..., Path]) -> None:
+    directory = put("a", "00-x", json.dumps(result()))
+    path = directory / "result.json"
+    path.write_bytes(path.read_text().encode("utf-16"))
+    with pytest.raises(DamagedFile, match="UTF-16"):
+        read_trial(directory)
+
+
+def test_a_study_on_a_volume_that_is_not_mounted_is_a_fault_and_not_nothing(put: Callable[..., Path]) -> None:
+    runs = put("a", "00-x", json.dumps(result())).parents[1]
+    (runs / "b").symlink_to(runs.parent / "unmounted")
+    trials, faults = find_trials(runs)
+    assert [trial.id for trial in trials] == ["a/00-x"]
+    assert [str(fault).startswith(f"{runs / 'b'}: a link to nothing") for fault in faults] == [True]

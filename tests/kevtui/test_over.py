@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
+import pytest
 import sample_snapshots as samples
 from shown_app import PATIENCE, shown
 from textual._compositor import Compositor, LayoutUpdate, ReflowResult
@@ -55,6 +56,17 @@ async def test_the_screen_can_be_painted_again_while_a_dialog_is_open() -> None:
             await it.pilot.press("ctrl+l")
             await it.pilot.pause()
         assert any(isinstance(update, LayoutUpdate) for update in displayed)
+
+
+@pytest.mark.parametrize("key", ["question_mark", "ctrl+p", "enter", "v"])
+async def test_ctrl_z_suspends_whatever_is_open_over_the_panels(key: str) -> None:
+    async with shown(samples.night()) as it:
+        await it.pilot.press(key)
+        assert len(it.app.screen_stack) == 2
+        suspended: list[bool] = []
+        with patch.object(it.app, "action_suspend_process", lambda: suspended.append(True)):
+            await it.pilot.press("ctrl+z")
+        assert suspended == [True] and len(it.app.screen_stack) == 2
 
 
 @contextmanager

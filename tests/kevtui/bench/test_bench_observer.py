@@ -329,3 +329,21 @@ def test_the_machine_is_told_from_what_the_kernel_shows(tmp_path: Path) -> None:
     stat.write_text("cpu  175 0 0 125 0 0 0 0 0 0\n")
     assert watch.look().cpu_busy == 0.75
     assert words.machine(MachineWatch(tmp_path / "none", tmp_path).look())[1] == ("memory", "–")
+
+
+@pytest.mark.parametrize("name", ["scores.json", "run_meta.json", "final.json"])
+def test_a_name_that_leads_to_no_file_is_named_and_is_not_nothing_yet(place: Path, name: str) -> None:
+    path = workspace(place, [entry(1, 24.0)]) / name
+    path.unlink(missing_ok=True)
+    for target in (place.parent / "gone", path):
+        path.symlink_to(target)
+        assert [finding.path for finding in seen(place).findings] == [name]
+        path.unlink()
+    assert seen(place).findings == ()
+
+
+def test_scores_in_utf16_are_named_and_not_read_unasked(place: Path) -> None:
+    path = workspace(place, []) / "scores.json"
+    path.write_bytes(json.dumps([entry(1, 24.0)]).encode("utf-16"))
+    (finding,) = seen(place).findings
+    assert finding.reason == "UTF-16 or UTF-32 text; save it as UTF-8"

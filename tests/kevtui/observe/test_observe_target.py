@@ -101,3 +101,10 @@ def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(root: Path
     (root / "runs").symlink_to("runs")
     with pytest.raises(NotFound, match=r"no session dawn .* seen: .*runs: a loop of symbolic links; put that right"):
         resolve("dawn", root=root, cwd=root)
+
+
+def test_a_file_that_could_not_be_read_says_why_it_is_neither_kind(root: Path) -> None:
+    path = root / "spec-of-mine.json"
+    path.write_bytes((root / "experiments/rounds/r27.json").read_text().encode("utf-16"))
+    with pytest.raises(UsageError, match=r"neither a round spec nor .* \(UTF-16 or UTF-32 text; save it as UTF-8\)"):
+        resolve(str(path), root=root, cwd=root)
