@@ -237,14 +237,42 @@ def _read(path: Path, step: int) -> tuple[dict[str, Any], str | None]:
         content = _load(path)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise DamagedFile(path, "is no file of a resume point that this trainer writes")
-        if not isinstance(content.get("counters"), dict) or not isinstance(content.get("optimizer"), dict):
-            raise DamagedFile(path, "lacks its counters or its optimizer")
-        if (held := content["counters"].get("step")) != step:
+        if (held := _counters_of(path, content).get("step")) != step:
             # A copy under another name, or a rank of another point: its weights are not those of this step.
             raise DamagedFile(path, f"holds step {held!r:.20}, though its directory is that of step {step}")
+        _check_state(path, content.get("optimizer"))
     except (DamagedFile, NotFound) as error:
         return {}, str(error)
     return content, None
+
+
+def _counters_of(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Its counters. Raises DamagedFile, naming the one that holds what no counter of its name can."""
+    counters = content.get("counters")
+    if not isinstance(counters, dict):
+        raise DamagedFile(path, "lacks its counters")
+    for name, value in Counters().to_plain().items():
+        held = counters.get(name, value)
+        if isinstance(value, int | float):
+            sound = files.as_finite(held) is not None and (type(held) is int or type(value) is float)
+        else:
+            sound = type(held) is type(value)
+        if not sound:
+            raise DamagedFile(path, f"its counter {name} holds {held!r:.40}")
+    return counters
+
+
+def _check_state(path: Path, state: Any) -> None:
+    """Raise DamagedFile unless `state` has the shape of what an optimizer gives."""
+    if not isinstance(state, dict):
+        raise DamagedFile(path, "lacks its optimizer")
+    names, values, moments = (state.get(key) for key in ("names", "values", "moments"))
+    for key, found in (("names", names), ("values", values), ("moments", moments)):
+        if not isinstance(found, list) or len(found) != len(names or []):
+            raise DamagedFile(path, f"its optimizer lacks {key}, or has them for other parameters than its names")
+    tensors = [*(values or []), *(tensor for each in moments or [] for tensor in (each or {}).values())]
+    if not all(isinstance(tensor, torch.Tensor) and tensor.device.type == "cpu" for tensor in tensors):
+        raise DamagedFile(path, "its optimizer holds what is no tensor")
 
 
 def _load(path: Path) -> Any:

@@ -368,6 +368,27 @@ def test_a_point_that_cannot_be_read_gives_way_to_an_older_one(
     assert any("going back to step 3: 3 steps are done again" in warning for warning in report.warnings)
 
 
+@pytest.mark.parametrize(
+    ("part", "key", "value", "words"),
+    [
+        ("counters", "seen", "24", "its counter seen holds '24'"),
+        ("counters", "elapsed", math.nan, "its counter elapsed holds nan"),
+        ("counters", "losses", None, "its counter losses holds None"),
+        ("optimizer", "moments", None, "its optimizer lacks moments"),
+        ("optimizer", "values", [1.0], "its optimizer lacks values"),
+    ],
+)
+def test_a_point_that_holds_what_no_trainer_writes_is_named_with_what_it_is(
+    tmp_path: Path, interrupted: dict[str, Any], records: Records, part: str, key: str, value: object, words: str
+) -> None:
+    path = tmp_path / "checkpoint" / "resume" / "step-0000006" / "rank0.pt"
+    point = torch.load(path, weights_only=True)
+    point[part][key] = value
+    torch.save(point, path)
+    with pytest.raises(Refused, match=f"no resume point can be read .*rank0.pt: {words}"):
+        train(interrupted, records, tmp_path, resume=True)
+
+
 def test_a_point_that_holds_another_step_than_its_name_says_gives_way_to_the_one_that_does_not(
     tmp_path: Path, interrupted: dict[str, Any], records: Records
 ) -> None:
