@@ -62,18 +62,20 @@ def error_of(error: BaseException, doing: str) -> RemoteError:
     message = f"{doing}: {message_of(error)}"
     names = _modal_names(error)
     if "ResourceExhaustedError" in names:
-        return exhausted(message, retry_hint(error))
+        return exhausted(message_of(error), retry_hint(error), doing)
     make = next((ERRORS[name] for name in names if name in ERRORS), Unavailable)
     return make(message)
 
 
-def exhausted(message: str, retry_after_s: float | None) -> RemoteError:
+def exhausted(said: str, retry_after_s: float | None, doing: str) -> RemoteError:
     """The two faces of one status code: "slow down", and "no more money".
 
     A hint when to come back means the first, whatever the words. Without one the words decide, and words that say
-    nothing mean the first: to wait in vain is cheaper than to give up a night for a passing limit.
+    nothing mean the first: to wait in vain is cheaper than to give up a night for a passing limit. Only the server's
+    words count: what we were `doing` may name a study called `budget`.
     """
-    if retry_after_s is None and _speaks_of(message, SPEND_WORDS) and not _speaks_of(message, RATE_WORDS):
+    message = f"{doing}: {said}"
+    if retry_after_s is None and _speaks_of(said, SPEND_WORDS) and not _speaks_of(said, RATE_WORDS):
         return SpendLimitReached(f"{message}; nothing new can start until the limit is raised in the workspace")
     return Throttled(message, retry_after_s=retry_after_s)
 

@@ -268,7 +268,7 @@ def complaint_of(complaint: bytes, doing: str) -> RemoteError:
         return NotDeployed(message)
 
     if any(word in lowered for word in (*RATE_WORDS, *SPEND_WORDS, "exhausted")):
-        return exhausted(message, None)
+        return exhausted(said, None, doing)
     return Unavailable(message)
 
 

@@ -186,6 +186,8 @@ def _json_reason(data: bytes, error: orjson.JSONDecodeError) -> str:
     for name in ("NaN", "Infinity"):
         if token.startswith(name):
             return f"{where}: {name} is not a number JSON has"
+    if error.msg.startswith("number is infinity"):
+        return f"{where}: a number larger than any that can be read"
     if error.pos >= len(data.decode().rstrip()):
         return f"cut short at {where}"
     return f"not JSON at {where}"

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 STEP = re.compile(r"\bstep (\d{1,9})/(\d{1,9})\b")
 LEAST_STEPS = 2
+RECENT = 20
+"""Step lines that tell how fast a trial is now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,12 @@ class Step:
 def steps_of(lines: Iterable[tuple[float, str]]) -> list[Step]:
     """The step lines among log lines, (when, text)."""
     return [Step(int(match[1]), int(match[2]), at) for at, text in lines if (match := STEP.search(text))]
+
+
+def in_one_go(steps: list[Step]) -> list[Step]:
+    """The last of these lines that were written without a restart, after which steps are done a second time."""
+    again = [index for index in range(1, len(steps)) if steps[index].step < steps[index - 1].step]
+    return steps[again[-1] :] if again else steps
 
 
 def projected_s(steps: list[Step]) -> float | None:
@@ -37,11 +45,12 @@ def projected_s(steps: list[Step]) -> float | None:
 
 def warn_of_timeout(steps: list[Step], run_for_s: float, timeout_s: float, attempts_left: int) -> str | None:
     """A line for the journal if the trial will not be done in the attempt that has run for `run_for_s`."""
-    rest = projected_s(steps[-20:])
+    recent = in_one_go(steps)[-RECENT:]
+    rest = projected_s(recent)
     if rest is None:
         return None
-    newest = steps[-1]
-    span = newest.at - steps[-20:][0].at
+    newest = recent[-1]
+    span = newest.at - recent[0].at
     needed = run_for_s + rest - span
     if needed <= timeout_s:
         return None

@@ -103,7 +103,15 @@ def test_whatever_a_server_says_becomes_one_bounded_line_without_control_charact
     found = message_of(exception.RemoteError(text))
     assert 0 < len(found) <= 300
     assert found.isprintable() or all(each.isprintable() or ord(each) > 0x9F for each in found)
-    assert "\n" not in str(exhausted(text, None))
+    assert "\n" not in str(exhausted(text, None, "poll"))
+
+
+@pytest.mark.parametrize("doing", ["list kev-runs:/r41-budget", "read kev-runs:/credits/a", "modal billing report"])
+def test_what_was_asked_for_does_not_speak_of_money(doing: str) -> None:
+    for error in (error_of(exception.ResourceExhaustedError("try again"), doing), complaint_of(b"exhausted", doing)):
+        assert type(error) is Throttled and str(error).startswith(f"{doing}: ")
+    about_money = error_of(exception.ResourceExhaustedError("workspace has no credits left"), "list kev-runs:/throttle")
+    assert type(about_money) is SpendLimitReached
 
 
 def test_an_error_without_words_is_named_by_its_class() -> None:

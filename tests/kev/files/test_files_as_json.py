@@ -101,6 +101,7 @@ def test_a_bad_line_is_named_by_its_number_and_column(tmp_path: Path) -> None:
         (b'{"a": "\xe9"}', r"not UTF-8 \(byte 8\)"),
         (b'{"a": 1', "cut short at line 1"),
         (b'{\n "a": [1,\n', "cut short"),
+        (b'{"a": 1e400}', "larger than any that can be read"),
         (b'{"a": NaN}', "NaN is not a number"),
         (b'{"a": -Infinity}', "Infinity is not a number"),
         (b'{"a": "\\ud800", "b": NaN}', "not JSON"),
