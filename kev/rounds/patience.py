@@ -17,6 +17,13 @@ Answer = TypeVar("Answer")
 
 async def patiently(gate: Gate, ask: Callable[[], Awaitable[Answer]]) -> Answer:
     """What `ask` answers. Who asks too often is told how long to wait, and waits; that says nothing of the app."""
+    return await wait_out(ask, gate.say, gate.sleep)
+
+
+async def wait_out(
+    ask: Callable[[], Awaitable[Answer]], say: Callable[[str], None], sleep: Callable[[float], Awaitable[None]]
+) -> Answer:
+    """As `patiently`, where there is no gate yet."""
     waited = 0.0
     while True:
         try:
@@ -26,6 +33,6 @@ async def patiently(gate: Gate, ask: Callable[[], Awaitable[Answer]]) -> Answer:
             if waited + pause > PATIENCE_S:
                 raise
             if not waited:
-                gate.say(f"asked too often, going on in {pause:g} s ({error})")
+                say(f"asked too often, going on in {pause:g} s ({error})")
             waited += pause
-            await gate.sleep(pause)
+            await sleep(pause)

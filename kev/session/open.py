@@ -5,6 +5,7 @@ new one, since the provider meters it from now on.
 """
 
 import argparse
+import asyncio
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,11 +16,12 @@ from kev import files
 from kev.budget import reserve
 from kev.clock import Clock, SystemClock
 from kev.compute.protocol import Compute, CostSummary
-from kev.console import operator
+from kev.console import operator, say_aside
 from kev.errors import Refused, UsageError
 from kev.meter import check_amounts
 from kev.records.base import MAX_DOLLARS
 from kev.records.session import SessionState
+from kev.rounds.patience import wait_out
 from kev.rounds.specs import load_spec
 from kev.session.desk import add_place, answer, ask_provider
 from kev.session.find import is_closed, list_states
@@ -134,7 +136,7 @@ def open_command(arguments: argparse.Namespace) -> int:
     clock = SystemClock()
 
     async def work(compute: Compute) -> int:
-        state = await take_baseline(compute, clock, wanted)
+        state = await wait_out(lambda: take_baseline(compute, clock, wanted), say_aside, asyncio.sleep)
         if arguments.dry_run:
             answer(
                 arguments,
