@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from textual import events
 from textual.message import Message
-from textual.notifications import SeverityLevel
+from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -25,6 +25,7 @@ from kevtui.deliberate import Typing
 from kevtui.exact_update import TerminalRows
 from kevtui.feed import LISTEN_S, Feed, SnapshotSource
 from kevtui.keymap import looking, of_live, of_one, of_replay
+from kevtui.notice import Notice
 from kevtui.options import PLAIN, Options
 from kevtui.screens.panels import PanelsScreen
 from kevtui.screens.watch import WatchScreen
@@ -220,7 +221,8 @@ class KevApp(ThemedApp):
         """A notice. It may hold text from files, so that nothing in it is markup and nothing acts on the terminal."""
         lines = [visible(line) for line in message.split("\n")]
         text = "\n".join(map(glyphs.to_ascii, lines) if self.options.ascii else lines)
-        super().notify(text, title=visible(title), severity=severity, timeout=timeout, markup=False)
+        lasts_s = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
+        self.post_message(Notify(Notice(text, visible(title), severity, lasts_s, markup=False)))
 
     def _complain(self, text: str) -> None:
         self.post_message(self.Trouble(text))
