@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -153,7 +152,7 @@ def _entry(trial: Trial, cost: Decimal | None) -> Entry:
         "wall_s": trial.figure("wall_seconds").value,
         "est_usd": None if cost is None else float(cost),
     }
-    return Entry(_finite(row), _reason(figures["transfer_acc"]))
+    return Entry(files.without_non_finite(row), _reason(figures["transfer_acc"]))
 
 
 def _reason(accuracy: Figure) -> str | None:
@@ -183,19 +182,6 @@ def _digest(config: dict[str, Any]) -> str:
     return hashlib.sha256(
         json.dumps(config, separators=(",", ":"), ensure_ascii=False).encode(errors="surrogatepass")
     ).hexdigest()
-
-
-def _finite(value: Any) -> Any:
-    """`value` with null for every number that JSON does not have."""
-    match value:
-        case dict():
-            return {key: _finite(child) for key, child in value.items()}
-        case list():
-            return [_finite(child) for child in value]
-        case float() if not math.isfinite(value):
-            return None
-        case _:
-            return value
 
 
 def _cells(entry: Entry) -> list[str]:

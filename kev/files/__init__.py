@@ -25,6 +25,7 @@ from kev.files.json_values import (
     parse_json_lines,
     read_json,
     read_json_lines,
+    without_non_finite,
 )
 from kev.files.locking import lock_holder, locked
 from kev.files.reading import MAX_JSON_BYTES, list_names, read_bytes, read_end, read_start
@@ -46,5 +47,5 @@ __all__ = [
     "lock_holder", "locked", "make_directory", "make_scratch", "move", "open_log", "parse_json", "parse_json_file",
     "parse_json_lines",
     "read_bytes", "read_end", "read_json", "read_json_lines", "read_start", "remove", "remove_at_once", "remove_tree",
-    "seal", "write_atomic", "write_through",
+    "seal", "without_non_finite", "write_atomic", "write_through",
 ]  # fmt: skip

@@ -147,6 +147,21 @@ def as_finite(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def without_non_finite(value: Any) -> Any:
+    """`value`, plain JSON values, with null for every number that JSON does not have, or readers take for infinite."""
+    match value:
+        case dict():
+            return {key: without_non_finite(child) for key, child in value.items()}
+        case list() | tuple():
+            return [without_non_finite(child) for child in value]
+        case bool():
+            return value
+        case int() | float():
+            return None if as_finite(value) is None else value
+        case _:
+            return value
+
+
 def _encode(text: str) -> bytes:
     # Half a surrogate pair has no UTF-8; Python's escape for it is also JSON's, so it survives the round trip.
     return (text + "\n").encode(errors="backslashreplace")

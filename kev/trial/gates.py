@@ -1,8 +1,10 @@
 """In-trial gates: what a trial must pass to be worth a look. They screen, and decide nothing a round registers."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from kev import files
 from kev.reads.mechanism import TOLERANCES
 from kev.trial.scoring import Scored
 
@@ -13,6 +15,8 @@ VARIANT_REGRESSION = 0.05
 FLIP_INCREASE = 0.05
 TRANSFER_REGRESSION = 0.02
 BRIER_INCREASE = 0.02
+
+ABSENT = object()
 
 POLICY = {
     "role": "screening only; nothing is released or refused by it",
@@ -49,7 +53,7 @@ def is_complete(report: Mapping[str, Any]) -> bool:
 
 
 def gates_against(result: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, bool]:
-    """The gates of a trial beside its study's baseline. What one of them lacks is no regression."""
+    """The gates of a trial beside its study's baseline. A figure that one of them lacks is no regression; NaN is."""
     tasks = [_change(result, baseline, "tasks", task, "acc") for task in baseline.get("tasks") or {}]
     checks = {"no_task_accuracy_regression_over_5pp": all(each is None or each >= -TASK_REGRESSION for each in tasks)}
     for variant in ("none_present", "none_absent"):
@@ -65,14 +69,21 @@ def gates_against(result: Mapping[str, Any], baseline: Mapping[str, Any]) -> dic
     return checks
 
 
-def _figure(report: Mapping[str, Any], *keys: str) -> float | None:
+def _at(report: Mapping[str, Any], *keys: str) -> Any:
+    """What a report holds under a path of keys; ABSENT where it has no such key."""
     value: Any = report
     for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        value = value.get(key, ABSENT) if isinstance(value, Mapping) else ABSENT
+    return value
 
 
 def _change(result: Mapping[str, Any], baseline: Mapping[str, Any], *keys: str) -> float | None:
-    """The trial's figure minus the baseline's, without the rounding of that subtraction; None if one lacks it."""
-    ours, theirs = _figure(result, *keys), _figure(baseline, *keys)
-    return None if ours is None or theirs is None else round(ours - theirs, 12)
+    """The trial's figure minus the baseline's, without the rounding of that subtraction; None if one lacks it.
+
+    NaN, which passes no gate, where the trial holds null or no number in the place of what the baseline has.
+    """
+    ours, theirs = _at(result, *keys), _at(baseline, *keys)
+    if ours is ABSENT or theirs is ABSENT or theirs is None:
+        return None
+    one, other = files.as_finite(ours), files.as_finite(theirs)
+    return math.nan if one is None or other is None else round(one - other, 12)

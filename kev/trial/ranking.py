@@ -38,7 +38,7 @@ def aggregate(study: Path) -> Ranked:
     trials, failed, faults = _collect(study)
     ranked = Ranked([*_rank(trials, faults), *failed], faults)
     try:
-        files.create_exclusive(study / RESULTS, b"".join(files.dump_json_line(line) for line in ranked.lines))
+        files.create_exclusive(study / RESULTS, b"".join(map(_dump, ranked.lines)))
     except FileExistsError:
         raise Refused(f"{study / RESULTS}: was made by another process at the same time") from None
     return ranked
@@ -74,10 +74,8 @@ def _damaged(trial: str, why: object) -> dict[str, Any]:
 
 
 def _dump(line: dict[str, Any]) -> bytes:
-    try:
-        return files.dump_json_line(line)
-    except ValueError:
-        return files.dump_json_line(_damaged(line["id"], "its result holds a figure that is no finite number"))
+    """The line, with null for a figure that is none: one such figure hides neither its trial nor another."""
+    return files.dump_json_line(files.without_non_finite(line))
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -185,7 +183,7 @@ def _compare(trial: Trial, baseline: Trial) -> tuple[dict[str, Any], Difference]
         "nll": {"delta": difference.delta, "ci95": difference.ci95, "average": "macro", "samples": SAMPLES, "seed": 0},
         "candidate_for_locked_test": bool(gates["passed"] and difference.upper < 0),
     }
-    files.write_atomic(trial.directory / COMPARISON, files.dump_json(comparison))
+    files.write_atomic(trial.directory / COMPARISON, files.dump_json(files.without_non_finite(comparison)))
     return gates, difference
 
 

@@ -1,6 +1,8 @@
 """results.jsonl of a study that comes home trial by trial: ranked, whole, and brought up without losing a line."""
 
 import json
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from round_lab import RoundLab
 from watched_night import Night
 
 from kev.records.study_results import TrialResult
-from kev.trial.ranking import rank_again
+from kev.trial.ranking import aggregate, rank_again
 
 
 def put(study: Path, index: int, objective: float | None, **more: Any) -> None:
@@ -47,6 +49,24 @@ def test_every_line_has_the_keys_of_the_public_format(tmp_path: Path) -> None:
     assert list(line) == ["id", "status", "path", "objective", "clean", "transfer_clean", "transfer_paired_flip",
                           "gates", "promotable", "paired_ci95", "config", "legacy"]  # fmt: skip
     assert TrialResult.model_validate(line).objective == -1.0
+
+
+@pytest.mark.parametrize("rank", [aggregate, rank_again])
+def test_a_figure_that_is_no_number_is_written_as_null_and_hides_no_trial(
+    tmp_path: Path, rank: Callable[[Path], object]
+) -> None:
+    study = tmp_path / "night"
+    put(study, 0, math.nan)
+    put(study, 1, -1.0, provenance={"config": {"lr": math.inf}}, transfer={"clean": {"acc": math.nan}})
+    put(study, 2, -2.0, gates={"checks": {"one": math.nan, "two": 10**400, "three": True}})
+    rank(study)
+    lines = lines_of(study)
+    assert [(line["id"], line["objective"]) for line in lines] == [
+        ("01-trial-1", -1.0), ("02-trial-2", -2.0), ("00-trial-0", None),
+    ]  # fmt: skip
+    assert (lines[0]["config"], lines[0]["transfer_clean"]) == ({"lr": None}, {"acc": None})
+    assert lines[1]["gates"]["checks"] == {"one": None, "two": None, "three": True}
+    assert b"NaN" not in (study / "results.jsonl").read_bytes()
 
 
 def test_what_it_holds_of_trials_that_are_not_here_stays(tmp_path: Path) -> None:

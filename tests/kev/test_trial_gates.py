@@ -1,5 +1,6 @@
 """The checks of a trial: questions that do not see each other, and margins against the baseline."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,17 @@ def test_each_gate_against_the_baseline_fails_alone_and_at_its_margin(change: di
     assert all(gates_against(at_margin, baseline).values())
     checks = gates_against({**at_margin, **change}, baseline)
     assert [name for name, passed in checks.items() if not passed] == [gate]
+
+
+@pytest.mark.parametrize("figure", [None, math.nan, "0.9", True, 10**400])
+def test_a_figure_that_is_no_number_passes_no_gate_that_the_baseline_has_a_number_for(figure: object) -> None:
+    baseline = report(transfer=report())
+    trial = report(transfer=report(clean={"acc": figure, "brier": 0.3}))
+    checks = gates_against(trial, baseline)
+    assert [name for name, passed in checks.items() if not passed] == ["transfer_accuracy_not_worse"]
+    lacking = report(transfer=report(clean={"brier": 0.3}), permutation={"flip_rate": 0.1})
+    assert all(gates_against(lacking, baseline).values())
+    assert all(gates_against(report(), report(permutation={"flip_rate": None})).values())
 
 
 def test_a_gate_whose_figure_is_missing_is_not_passed() -> None:

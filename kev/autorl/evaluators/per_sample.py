@@ -6,7 +6,6 @@ sample's `prompt` is asked. It runs in a sandbox: a process of its own with a li
 sample takes too long. A sample that fails scores 0 and is counted; where all fail there is no score.
 """
 
-import math
 from typing import Any
 
 from kev import files
@@ -70,6 +69,7 @@ def _samples(order: Order) -> list[dict[str, Any]]:
 def _share(value: Any) -> float:
     if isinstance(value, bool):
         return float(value)
-    if isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1:
-        return float(value)
+    number = files.as_finite(value)
+    if number is not None and 0 <= number <= 1:
+        return number
     raise Failed(f"score() gave {value!r:.100}, which is no number from 0 to 1")
