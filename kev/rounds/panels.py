@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kev import files
-from kev.errors import BadRows, DamagedFile, Refused, UsageError
+from kev.errors import BadRows, Refused, UsageError
 from kev.metrics import (
     LENGTH_EDGES,
     Baseline,
@@ -25,6 +24,7 @@ from kev.metrics import (
 )
 from kev.metrics.rows import CLEAN
 from kev.records import spec as records
+from kev.rounds.exclusions import Exclusions, parse_exclusions
 from kev.rounds.rowstore import RowStore
 from kev.rounds.temperatures import ServedSide
 
@@ -32,15 +32,6 @@ DEFAULT_TOKENIZER = ("Qwen/Qwen3.5-4B-Base", "1001bb4d826a52d1f399e183466143f4da
 
 CountTokens = Callable[[records.Read, tuple[str, str]], Mapping[str, int]]
 """Record id to the tokens of its state, for the suite and split that a read names, with a tokenizer at a revision."""
-
-
-@dataclass(frozen=True)
-class Exclusions:
-    """The content of an exclude file: ids (of records or groups), sources and tasks to leave out."""
-
-    ids: frozenset[str] = frozenset()
-    sources: frozenset[str] = frozenset()
-    tasks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -92,7 +83,7 @@ def read_panel(name: str, panel: records.Panel, inputs: PanelInputs) -> PanelRes
         if data is None:
             missing.append(f"exclude_file:{panel.exclude_file.path}")
         else:
-            exclusions = parse_exclusions(panel.exclude_file, data, inputs)
+            exclusions = registered_exclusions(panel.exclude_file, data, inputs)
     if missing:
         return PanelResult(None, missing)
     try:
@@ -101,7 +92,7 @@ def read_panel(name: str, panel: records.Panel, inputs: PanelInputs) -> PanelRes
         raise BadRows(f"panel {name}: {error}") from None
 
 
-def parse_exclusions(entry: records.ExcludeFile, data: bytes, inputs: PanelInputs) -> Exclusions:
+def registered_exclusions(entry: records.ExcludeFile, data: bytes, inputs: PanelInputs) -> Exclusions:
     """The exclusions in the bytes of an exclude file. Raises Refused if they are not the registered ones."""
     found = hashlib.sha256(data).hexdigest()
     if found != entry.sha256.lower():
@@ -109,17 +100,7 @@ def parse_exclusions(entry: records.ExcludeFile, data: bytes, inputs: PanelInput
             f"{entry.path}: sha256 is {found}, registered is {entry.sha256}; an exclude file may not change after "
             "registration, so bring the registered one back"
         )
-    path = inputs.store.root / entry.path
-    try:
-        value = files.parse_json(data)
-    except ValueError as error:
-        raise DamagedFile(path, str(error)) from None
-    lists = [value] * 3 if isinstance(value, list) else []
-    if isinstance(value, dict):
-        lists = [value.get(key) or [] for key in ("ids", "sources", "tasks")]
-    if not lists or not all(isinstance(part, list) and all(isinstance(x, str) for x in part) for part in lists):
-        raise DamagedFile(path, "holds neither a list of names nor lists under ids, sources and tasks")
-    return Exclusions(*(frozenset(part) for part in lists))
+    return parse_exclusions(inputs.store.root / entry.path, data)
 
 
 class _PanelReading:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from kev.document import JsonPath
-from kev.errors import KevError
+from kev.errors import DamagedFile, KevError
 from kev.files import read_bytes
 from kev.records.spec import ByLength, Panel
 from kev.rounds.checks.reads import is_inside
+from kev.rounds.exclusions import parse_exclusions
 from kev.rounds.sides import TRANSFER
 from kev.rounds.subject import Subject
 from kev.spelling import nearest
@@ -162,6 +163,16 @@ def _check_exclude_file(subject: Subject, panel: Panel, where: JsonPath) -> None
         difference = explain_difference(data, excluded.sha256)
         message = f"{excluded.path} is not the file that was registered{difference}"
         subject.problems.add("changed-file", (*place, "sha256"), message)
+        return
+    # Its hash is registered: what cannot be read then would keep the round from ever being read out.
+    try:
+        exclusions = parse_exclusions(subject.checkout.root / excluded.path, data)
+    except DamagedFile as error:
+        subject.problems.add("damaged-file", (*place, "path"), f"{excluded.path}: {error.reason}")
+        return
+    if not exclusions:
+        message = f"{excluded.path} names nothing under ids, sources or tasks, so nothing is left out"
+        subject.problems.warn("empty-exclusions", (*place, "path"), message)
 
 
 def _check_lengths(subject: Subject, panel: Panel, where: JsonPath) -> None:
