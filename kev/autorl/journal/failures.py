@@ -21,7 +21,7 @@ FAILURE_TYPES: tuple[str, ...] = get_args(FailureType)
 MOST_TEXT = 16_384
 """Bytes of one piece of a log that are looked at: a bar without newlines can be as long as the disk."""
 BLOCK = 1024 * 1024
-_BAR = re.compile(r"^[^{]*(?:(?:it|s|/s|\?)\]|\[\d+:\d\d[^{\]]*\])\s*(?=\{|Traceback \()")
+_BAR = re.compile(r"^[^{]*(?:(?:it|s|/s|\?)\]|\[\d+:\d\d[^{\[\]]{0,200}+\])\s*(?=\{|Traceback \()")
 """A progress bar, with or without figures of its own behind the rate."""
 _RECORD = re.compile(r"\{\s*['\"](?:[^{}]++|\{[^{}]*+\})*+\}")
 _INNER = re.compile(r"(?<=.)\{[^{}]*+\}")

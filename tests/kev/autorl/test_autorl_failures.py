@@ -1,6 +1,7 @@
 """Why a round failed is read from logs that quote, draw bars and look alike."""
 
 import io
+import time
 import tracemalloc
 
 import pytest
@@ -125,6 +126,14 @@ def test_a_bar_without_newlines_costs_no_memory() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.records == 1 and peak < 40_000_000
+
+
+@pytest.mark.parametrize("piece", ["[12:34 ", "{'a': {", "12: ", "(a pid=1", "\x1b]", "  | "])
+def test_a_line_that_almost_begins_a_thousand_times_costs_no_time(piece: str) -> None:
+    data = (piece * (16_000 // len(piece)) + "\n").encode() * 40
+    began = time.process_time()
+    assert read_signs(log_lines(io.BytesIO(data)), "agent.log").records == 0
+    assert time.process_time() - began < 2.0
 
 
 def test_copies_timeouts_and_failed_gradings_have_their_own_types() -> None:
