@@ -21,8 +21,13 @@ FAILURE_TYPES: tuple[str, ...] = get_args(FailureType)
 MOST_TEXT = 16_384
 """Bytes of one piece of a log that are looked at: a bar without newlines can be as long as the disk."""
 BLOCK = 1024 * 1024
-_BAR = re.compile(r"^[^{]*(?:(?:it|s|/s|\?)\]|\[\d+:\d\d[^{\[\]]{0,200}+\])\s*(?=\{|Traceback \()")
+_BAR = re.compile(
+    r"^(?:[^{]*(?:(?:it|s|/s|\?)\]|\[\d+:\d\d[^{\[\]]{0,200}+\])\s*"
+    r"|\s*(?:[\w ./-]{1,40}:\s*)?\d+(?:%\||/\d+ \[)[^{]*)(?=\{\s*['\"]|Traceback \()"
+)
 """A progress bar, with or without figures of its own behind the rate."""
+_OVERWRITTEN = re.compile(rb"(?<![^\r\n])[^\r\n{]*+\r(?=[^\r\n])")
+"""What a carriage return took back at once, and in which no record was: nearly all of a log with bars."""
 _RECORD = re.compile(r"\{\s*['\"](?:[^{}]++|\{[^{}]*+\})*+\}")
 _INNER = re.compile(r"(?<=.)\{[^{}]*+\}")
 _FIGURE = re.compile(
@@ -84,13 +89,14 @@ class Signs:
 
 
 def log_lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
-    """Pieces of a log between newlines and carriage returns, with the number of their line, from 1.
+    """Pieces of a log between newlines and carriage returns, with the number of their line, from 1; without those that
+    were overwritten and hold no record.
 
     Of a piece longer than MOST_TEXT only the end is kept, so memory is bounded.
     """
     number, rest = 1, b""
     while block := stream.read(BLOCK):
-        *whole, rest = re.split(rb"(\n|\r)", rest + block)
+        *whole, rest = re.split(rb"(\n|\r)", _OVERWRITTEN.sub(b"", rest + block))
         for piece, end in zip(whole[::2], whole[1::2], strict=True):
             if piece:
                 yield number, piece[-MOST_TEXT:].decode(errors="backslashreplace")

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from kev.autorl.journal.failures import Failure, Signs, classify, log_lines, read_signs, records_in
+from kev.autorl.journal.failures import BLOCK, Failure, Signs, classify, log_lines, read_signs, records_in
 from kev.records.autorl import ScoreEntry
 
 GOOD = "{'loss': 0.0, 'grad_norm': 0.8, 'reward': 0.4, 'reward_std': 0.2, 'frac_reward_zero_std': 0.2}"
@@ -126,6 +126,21 @@ def test_a_bar_without_newlines_costs_no_memory() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.records == 1 and peak < 40_000_000
+
+
+@pytest.mark.parametrize(
+    "bar", ["\r  12/40 [###   ] 2.1s/it, loss=0.41      ", "\rtrain: 30%|###    | 12/40 loss=0.41  "]
+)
+def test_a_record_behind_bars_that_were_drawn_over_each_other_is_found(bar: str) -> None:
+    found = signs(bar * 30_000 + GOOD, bar + SICK, "said" + bar)
+    assert found.records == 2 and found.not_finite is not None and found.not_finite.line == 2
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r\r\n"])
+def test_no_line_is_taken_for_an_overwritten_one_whatever_it_ends_with(end: str) -> None:
+    lines = ["x" * (BLOCK - 2 - len(end)), *TRACE.split("\n"), ""]
+    found = list(log_lines(io.BytesIO(end.join(lines).encode())))
+    assert [text for _, text in found][1:] == TRACE.split("\n") and found[-1][0] == 5
 
 
 @pytest.mark.parametrize("piece", ["[12:34 ", "{'a': {", "12: ", "(a pid=1", "\x1b]", "  | "])
