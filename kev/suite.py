@@ -169,7 +169,7 @@ def read_suite(directory: Path) -> Suite:
 def _suite(directory: Path, data: bytes) -> Suite:
     path = directory / MANIFEST
     try:
-        value = files.parse_json(data)
+        value = files.parse_json_file(data)
     except ValueError as error:
         raise DamagedFile(path, str(error)) from None
     return Suite(directory, parse_record(path, value, Manifest), hashlib.sha256(data).hexdigest())

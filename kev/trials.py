@@ -68,7 +68,9 @@ def read_trial(directory: Path) -> Trial:
     path = directory / "result.json"
     data = files.read_bytes(path)
     try:
-        value = files.parse_json(data)
+        value = files.parse_json_file(data)
+    except files.KeyGivenTwice as error:
+        raise DamagedFile(path, str(error)) from None
     except ValueError as error:
         value = _with_not_a_number(data)
         if value is None:

@@ -15,6 +15,7 @@ from kev.files.json_values import (
     LFS_REASON,
     UTF8_BOM,
     UTF16_BOMS,
+    KeyGivenTwice,
     Line,
     as_finite,
     dump_json,
@@ -42,10 +43,9 @@ from kev.files.replacing import (
 )
 
 __all__ = [
-    "LFS_POINTER", "LFS_REASON", "MAX_JSON_BYTES", "UTF8_BOM", "UTF16_BOMS", "IncomingFile", "Line", "append",
-    "as_finite", "create_exclusive", "dump_json", "dump_json_line", "find_recoverable", "link", "list_names",
+    "LFS_POINTER", "LFS_REASON", "MAX_JSON_BYTES", "UTF8_BOM", "UTF16_BOMS", "IncomingFile", "KeyGivenTwice", "Line",
+    "append", "as_finite", "create_exclusive", "dump_json", "dump_json_line", "find_recoverable", "link", "list_names",
     "lock_holder", "locked", "make_directory", "make_scratch", "move", "open_log", "parse_json", "parse_json_file",
-    "parse_json_lines",
-    "read_bytes", "read_end", "read_json", "read_json_lines", "read_start", "remove", "remove_at_once", "remove_tree",
-    "seal", "without_non_finite", "write_atomic", "write_through",
+    "parse_json_lines", "read_bytes", "read_end", "read_json", "read_json_lines", "read_start", "remove",
+    "remove_at_once", "remove_tree", "seal", "without_non_finite", "write_atomic", "write_through",
 ]  # fmt: skip

@@ -23,6 +23,11 @@ LFS_REASON = "a Git LFS pointer, not the file that it stands for; fetch that wit
 MOST_WALKED = 1024 * 1024
 """Bytes of a file up to which each of its keys is looked at: states, records and manifests, but no rows of a read."""
 
+
+class KeyGivenTwice(ValueError):
+    """An object of a file has a key twice: the text is JSON, and readers differ in what it says."""
+
+
 _ON_A_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
@@ -51,7 +56,7 @@ def read_json(path: Path, *, limit: int = MAX_JSON_BYTES) -> Any:
 def parse_json_file(data: bytes) -> Any:
     """As `parse_json`, for a whole file that may be decided by or written back, up to MOST_WALKED bytes of it.
 
-    A key that an object has twice raises ValueError, since readers differ in which one counts; whole numbers of any
+    A key that an object has twice raises KeyGivenTwice; whole numbers of any
     size stay what they are, where `parse_json` makes those of more than 64 bits into floats.
     """
     value = parse_json(data)
@@ -181,8 +186,8 @@ def _object_of(pairs: list[tuple[str, Any]], text: str) -> dict[str, Any]:
             spots = [match.start() for match in re.finditer(re.escape(json.dumps(key, ensure_ascii=False)), text)]
             lines = [text.count("\n", 0, spot) + 1 for spot in spots]
             where = f", on lines {lines[0]} and {lines[1]}" if len(lines) == 2 else ""
-            raise ValueError(f"{key!r:.80} is given twice{where}, as {found[key]!r:.40} and as {value!r:.40}; readers "
-                             "differ in which one counts")  # fmt: skip
+            values = f"as {found[key]!r:.40} and as {value!r:.40}"
+            raise KeyGivenTwice(f"{key!r:.80} is given twice{where}, {values}; readers differ in which one counts")
         found[key] = value
     return found
 

@@ -99,6 +99,7 @@ def test_a_result_without_a_block_is_shown_without_its_figures(
         "",
         "{",
         "null",
+        '{"clean": {"acc": 0.9, "acc": 0.1}}',
         "[]",
         "7",
         '"x"',

@@ -122,6 +122,14 @@ def test_a_converted_manifest_is_no_longer_the_suite_that_reports_know(frozen: S
         open_suite(frozen.directory)
 
 
+@pytest.mark.parametrize("key", ["eval_only", "trainable_sources"])
+def test_a_manifest_that_says_something_twice_is_refused(frozen: Suite, key: str) -> None:
+    manifest = frozen.directory / "manifest.json"
+    manifest.write_text(manifest.read_text().rstrip()[:-1] + f', "{key}": []}}')
+    with pytest.raises(DamagedFile, match=f"'{key}' is given twice"):
+        open_suite(frozen.directory)
+
+
 def test_a_byte_order_mark_is_named(frozen: Suite) -> None:
     path = frozen.partition_path("train")
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
