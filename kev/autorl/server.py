@@ -33,8 +33,10 @@ from kev.autorl.run_clock import NOTICES
 from kev.autorl.submissions import Submission
 from kev.clock import Clock, SystemClock
 from kev.errors import KevError
+from kev.text import shorten, visible
 
 MAX_BODY_BYTES = 64 * 1024
+MOST_DIGITS = 9
 log = logging.getLogger(__name__)
 _LOOPBACK_NAMES = {"localhost", "127.0.0.1", "[::1]", "::1"}
 Handler = Callable[[Request], Awaitable[Response]]
@@ -55,7 +57,7 @@ def build_app(grader: Grader, *, token: str | None = None, clock: Clock | None =
     return Starlette(
         routes=[
             Route("/submit", _answering(routes.submit), methods=["POST"]),
-            Route("/submissions/{number:int}", _answering(routes.submission), methods=["GET"]),
+            Route("/submissions/{number}", _answering(routes.submission), methods=["GET"]),
             Route("/choose", _answering(routes.choose), methods=["POST"]),
             Route("/time", _answering(routes.time), methods=["GET"]),
             Route("/health", _answering(routes.health), methods=["GET"]),
@@ -108,10 +110,12 @@ class _Routes:
         return JSONResponse(self._said(await self._grader.graded(submission)))
 
     async def submission(self, request: Request) -> Response:
-        number = request.path_params["number"]
+        said = request.path_params["number"]
+        # More digits than any submission has are not even made a number, which Python refuses above 4,300.
+        number = int(said) if said.isascii() and said.isdecimal() and len(said) <= MOST_DIGITS else 0
         found = self._grader.ledger.submissions.get(number)
         if found is None:
-            raise Rejected("unknown_submission", f"there is no submission {number}")
+            raise Rejected("unknown_submission", f"there is no submission {shorten(visible(said), 40)}")
         return JSONResponse(self._said(found))
 
     async def choose(self, request: Request) -> Response:

@@ -222,6 +222,18 @@ def test_bad_input_has_its_documented_error_and_the_server_goes_on(
     assert f"`{code}`" in documented
 
 
+@pytest.mark.parametrize("number", ["0", "-1", "1.0", "x", "9" * 5000, "%D9%A1"])
+def test_what_is_the_number_of_no_submission_is_said_to_be_unknown(
+    tmp_path: Path, evaluator: StandIn, number: str
+) -> None:
+    run = run_of(tmp_path)
+    model(run.workspace.output / "v1", worth(40))
+    with served(run, evaluator) as found:
+        assert found.client.score("output/v1") == found.client.get("/submissions/1").json()
+        answer = found.client.get(f"/submissions/{number}")
+        assert (answer.status_code, answer.json()["code"]) == (404, "unknown_submission")
+
+
 def test_a_body_of_a_gigabyte_is_refused_before_it_is_sent(tmp_path: Path, evaluator: StandIn) -> None:
     with served(run_of(tmp_path), evaluator) as found:
         host, _, port = found.address.removeprefix("http://").rpartition(":")
