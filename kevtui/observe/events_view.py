@@ -18,6 +18,7 @@ from kevtui.observe.snapshot import Event, Severity, Study, TrialState
 if TYPE_CHECKING:
     from kev.records.autoresearch import SessionRound
 
+MOST_NAMED = 8
 MOST_EVENTS = 200
 ROUNDS_FILE = "autoresearch-sessions.jsonl"
 
@@ -64,14 +65,18 @@ class JournalTail:
             for number, line in enumerate(tail.lines, start=tail.first_line or 0):
                 if line.strip():
                     self._take(line, number if tail.first_line else None)
-        self.finding = "; ".join(self._damage[:8]) or None
+        unnamed = len(self._damage) - MOST_NAMED
+        self.finding = (
+            "; ".join(self._damage[:MOST_NAMED]) + (f"; and {unnamed:,} more lines" if unnamed > 0 else "") or None
+        )
 
     def _take(self, line: bytes, number: int | None) -> None:
         where = f"line {number}: " if number else ""
         try:
             value = files.parse_json(line)
         except ValueError as error:
-            self._damage.append(f"{where}{error}")
+            # The parser counts lines within what it was given, which is always one.
+            self._damage.append(f"{where}{error}".replace("line 1, ", ""))
             return
         event = read_event(value)
         if event is None:

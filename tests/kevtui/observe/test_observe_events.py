@@ -44,3 +44,10 @@ def test_a_line_of_the_journal_keeps_its_severity_whatever_word_its_writer_had_f
     checkout.write("runs/night-events.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines).encode())
     told = {event.text: event.severity for event in watching("night").observe().events}
     assert told == words
+
+
+def test_damaged_lines_past_those_that_are_named_are_counted(checkout: Any, watching: Any) -> None:
+    checkout.state("dusk")
+    checkout.write("runs/dusk-events.jsonl", b"{\n" * 11)
+    (finding,) = watching("dusk").observe().findings
+    assert finding.reason.count("line ") == 8 and finding.reason.endswith("; and 3 more lines")
