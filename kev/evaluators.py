@@ -24,6 +24,7 @@ EVALUATOR_FILES = (
     "kev/report.py",
     "kev/rounds/comparison.py",
     "kev/rounds/criteria.py",
+    "kev/rounds/exclusions.py",
     "kev/rounds/panels.py",
     "kev/rounds/rowstore.py",
     "kev/rounds/sides.py",

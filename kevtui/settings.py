@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kev.errors import DamagedFile, NotFound, UsageError
-from kev.files.toml_values import read_toml
+from kev.toml_values import read_toml
 from kevtui import columns
 from kevtui.actions.verbs import NAME_ABOVE_USD
 from kevtui.alerting import choices

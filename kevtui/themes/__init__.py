@@ -19,7 +19,7 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from kev.errors import KevError
-from kev.files.toml_values import read_toml
+from kev.toml_values import read_toml
 
 DEFAULT = "default"
 WITHOUT_COLOUR = "ansi16"
