@@ -2,7 +2,6 @@
 
 import threading
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 import sample_snapshots as samples
@@ -396,21 +395,3 @@ async def test_a_trial_that_ends_badly_is_counted_in_the_title() -> None:
         await it.arrives(replace(night, studies=(study, *night.studies[1:])))
         assert "1 failed" in it.text()
         assert "out of memory" in it.text()
-
-
-@pytest.mark.parametrize(("finish", "says"), [
-    (timedelta(hours=23), " > 07:40"), (timedelta(days=8), "in 8 d "), (timedelta(days=4000), "in years "),
-])  # fmt: skip
-async def test_an_end_that_is_days_away_is_not_told_by_an_hour_of_today(finish: timedelta, says: str) -> None:
-    night = samples.night()
-    timeout = samples.NOW.replace(hour=7, minute=40) - samples.NOW
-    far = samples.projection(finish, timeout, timedelta(0))
-    studies = tuple(
-        replace(one, trials=tuple(replace(t, projection=far if t.projection else None) for t in one.trials))
-        for one in night.studies
-    )
-    for size in ((160, 50), (80, 24)):
-        async with shown(replace(night, studies=studies), size) as it:
-            clock = f"{far.finish_at:%H:%M}"
-            assert says in it.text() and " > 07:40" in it.text()
-            assert (f"{clock} " in it.text()) == (finish < timedelta(days=1))
