@@ -23,6 +23,7 @@ class LaidOutOnce(Screen[Answer]):
     def _on_screen_resume(self, event: events.ScreenResume) -> None:
         event.prevent_default()  # Textual calls what is overridden here by itself, after this
         before = self._size
+        event.refresh_styles = event.refresh_styles and bool(before)  # what was mounted just now has its styles
         super()._on_screen_resume(event)
         if self._size != before and not self.app._batch_count:  # in a batch nothing was painted yet
             self._repaint_required = False

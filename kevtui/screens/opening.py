@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from kevtui.screens.panels import PanelsScreen
     from kevtui.screens.watch import WatchScreen
 
+KEYS = "keys"
+"""The name of the dialog that shows them."""
+
 
 def details(screen: "WatchScreen") -> None:
     """Everything known of the row under the cursor."""
@@ -63,8 +66,14 @@ def columns(screen: "WatchScreen") -> None:
 
 
 def keys(screen: "PanelsScreen[Any]") -> None:
-    """All keys that are there now."""
-    screen.app.push_screen(HelpScreen(screen.bindings, ascii=screen.ink.ascii_only))
+    """All keys that are there now. The dialog is kept: it is opened most often, and by someone who waits."""
+    app = screen.app
+    if not app.is_screen_installed(KEYS):
+        app.install_screen(HelpScreen(ascii=screen.ink.ascii_only), KEYS)
+    kept = app.get_screen(KEYS, HelpScreen)
+    if kept not in app.screen_stack:
+        kept.begin(screen.bindings)
+        app.push_screen(kept)
 
 
 def palette(screen: "PanelsScreen[Any]") -> None:

@@ -4,22 +4,20 @@ Textual tints them segment by segment, anew each time, and cuts the result into 
 dialog takes, and as much each time a panel under it moves. Here each style is tinted once, and lines stay lines.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style as RichStyle
 from textual._styles_cache import StylesCache
-from textual.app import RenderResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.color import Color
-from textual.css.styles import RulesMap
+from textual.geometry import Region
 from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
-from textual.style import Style
-from textual.visual import RenderOptions, Visual
 
 from kevtui.screens.laid_out import LaidOutOnce
 
@@ -37,6 +35,8 @@ class OverScreen(ModalScreen[Answer], LaidOutOnce[Answer]):  # of its bases only
     ]
     """Keys of the app do not reach a modal screen."""
 
+    _shining_through: Sequence[Strip] = ()
+
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
         """Close, once: a key that is still on its way to a closed dialog would close what lies under it."""
         return super().dismiss(result) if self.app.screen is self else AwaitComplete.nothing()  # type: ignore[no-untyped-call]
@@ -46,38 +46,25 @@ class OverScreen(ModalScreen[Answer], LaidOutOnce[Answer]):  # of its bases only
         # five thousand objects for each dialog that was closed.
         StylesCache.get_inner_outer.cache_clear()
 
-    def render(self) -> RenderResult:  # type: ignore[override]  # a widget's may be any Visual, and so may a screen's
+    def render_lines(self, crop: Region) -> list[Strip]:
         # Textual tells a screen what lies under it only while it paints, and keeps what is rendered before that.
         stack = self.app.screen_stack
-        under, color = stack[: stack.index(self)] if self in stack else [], self.styles.background
-        return Tinted(under[-1], color) if under and color.a < 1 else super().render()
+        under = stack[: stack.index(self)][-1:] if self in stack else []
+        if not under or self.styles.background.a == 1:
+            return super().render_lines(crop)
+        if self._dirty_regions:
+            self._dirty_regions.clear()
+            self._shining_through = tinted_lines(under[0], self.styles.background)
+        lines = list(self._shining_through[crop.y : crop.bottom])
+        return lines if crop.width == self.size.width else [line.crop(crop.x, crop.right) for line in lines]
 
 
-class Tinted(Visual):
-    """The lines of a screen in other colours, and without what could be clicked."""
-
-    def __init__(self, screen: Screen[object], color: Color) -> None:
-        self._screen, self._color = screen, color
-
-    def render_strips(
-        self, width: int, height: int | None, style: Style, options: RenderOptions  # noqa: ARG002
-    ) -> list[Strip]:  # fmt: skip
-        strips = self._screen._compositor.render_strips()[:height]
-        return [self._tint(strip).adjust_cell_length(width) for strip in strips]
-
-    def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:  # noqa: ARG002
-        return container_width
-
-    def get_height(self, rules: RulesMap, width: int) -> int:  # noqa: ARG002
-        return self._screen.size.height
-
-    def _tint(self, strip: Strip) -> Strip:
-        color = self._color
-        segments = [
-            segment if segment.control else Segment(segment.text, tinted(segment.style or NO_STYLE, color))
-            for segment in strip
-        ]
-        return Strip(segments, strip.cell_length)
+def tinted_lines(screen: Screen[object], color: Color) -> list[Strip]:
+    """The lines of `screen` in other colours, and without what could be clicked."""
+    return [
+        Strip([Segment(text, tinted(style or NO_STYLE, color)) for text, style, _ in strip], strip.cell_length)
+        for strip in screen._compositor.render_strips()
+    ]
 
 
 @lru_cache(maxsize=2048)

@@ -10,7 +10,8 @@ from rich.style import Style
 from textual.geometry import Region
 from textual.selection import Selection
 from textual.strip import Strip
-from textual.widget import Widget
+
+from kevtui.widgets.selectable import Selectable
 
 MARKS_PER_ROW = 100
 """A pattern that matches everywhere must not turn one row into thousands of segments."""
@@ -26,10 +27,9 @@ class Row:
     selected: bool = False
 
 
-class LogRows(Widget):
+class LogRows(Selectable):
     """A window on a log, one line a row, scrolled sideways by `x`."""
 
-    ALLOW_SELECT = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {"log-rows--dim", "log-rows--match", "log-rows--selected"}
     DEFAULT_CSS = """
     LogRows { width: 1fr; height: 1fr; }
@@ -65,17 +65,17 @@ class LogRows(Widget):
         if changed and width:
             self.refresh(*(Region(0, y, width, 1) for y in changed))
 
-    def render_line(self, y: int) -> Strip:
+    def line(self, y: int) -> tuple[Strip, tuple[int, int]]:
         width, style = self.size.width, self.rich_style
         if y >= len(self._rows):
-            return Strip.blank(width, style)
+            return Strip.blank(width, style), (self._x, y)
         row = self._rows[y]
         if row.selected:
             style += self.get_component_rich_style("log-rows--selected")
         if row.dim:
             style += self.get_component_rich_style("log-rows--dim", partial=True)
         strip = Strip(list(self._segments(y, row.text, style)), cell_len(row.text))
-        return strip.crop_extend(self._x, self._x + width, style).apply_offsets(self._x, y)
+        return strip.crop_extend(self._x, self._x + width, style), (self._x, y)
 
     def _segments(self, y: int, text: str, style: Style) -> list[Segment]:
         marks = self._marks(y, text)

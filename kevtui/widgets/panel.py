@@ -8,20 +8,19 @@ for one changed cell, which over a slow line is seen, and paid for.
 from typing import Any, ClassVar, Generic
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
-from textual.widget import Widget
 from typing_extensions import TypeVar
 
 from kevtui.observe.snapshot import Section, Snapshot
 from kevtui.widgets.ink import Ink
 from kevtui.widgets.line import Line, Role, differing, text_of
 from kevtui.widgets.painting import Painting, Row, View
+from kevtui.widgets.selectable import Selectable, marked, over
 
 READING = "reading …"
 
@@ -33,7 +32,7 @@ Picture = TypeVar("Picture", default=Snapshot)
 """What is painted: a Snapshot, or where a panel says so another immutable picture of one moment."""
 
 
-class Panel(Widget, Generic[Picture], can_focus=True):
+class Panel(Selectable, Generic[Picture], can_focus=True):
     """A focusable panel. Subclasses implement `paint` and may say when they are empty."""
 
     NAME: ClassVar[str] = ""
@@ -224,7 +223,7 @@ class Panel(Widget, Generic[Picture], can_focus=True):
         if regions:
             self.refresh(*regions)
 
-    def render_line(self, y: int) -> Strip:
+    def line(self, y: int) -> tuple[Strip, tuple[int, int]]:
         width = self.content_size.width
         if self.content_size != self._shown_size:
             self._set_painting()
@@ -234,14 +233,11 @@ class Panel(Widget, Generic[Picture], can_focus=True):
         styles = self.ink.styles
         strip = Strip([Segment(text, styles[role]) for text, role in line]).adjust_cell_length(width, styles[Role.TEXT])
         if cursor:
-            strip = _over(strip, self.ink.cursor)
+            strip = over(strip, self.ink.cursor)
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(y)) is not None:
-            start, end = span
-            end = width if end == -1 else end
-            marked = _over(strip.crop(start, end), self.screen.get_component_rich_style("screen--selection"))
-            strip = Strip.join([strip.crop(0, start), marked, strip.crop(end, width)])
-        return strip.apply_offsets(0, y)
+            strip = marked(strip, span, self.screen.get_component_rich_style("screen--selection"))
+        return strip, (0, y)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         return selection.extract("\n".join(text_of(line) for line, _ in self._shown)), "\n"
@@ -285,8 +281,3 @@ class Panel(Widget, Generic[Picture], can_focus=True):
 def _differ(before: object, after: object, sections: tuple[Section, ...]) -> bool:
     # A section in which nothing changed is the very object that it was.
     return any(getattr(before, section) is not getattr(after, section) for section in sections)
-
-
-def _over(strip: Strip, style: Style) -> Strip:
-    """`strip` with `style` laid over its own styles; `Strip.apply_style` lays it under them."""
-    return Strip([Segment(text, own + style if own else style) for text, own, _ in strip], strip.cell_length)

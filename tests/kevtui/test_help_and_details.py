@@ -1,18 +1,23 @@
 """The help and the details of a trial, as a person uses them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
+import sample_snapshots as samples
+from shown_app import shown
 from textual.app import App
-from textual.containers import VerticalScroll
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from kevtui.keymap import BINDINGS
 from kevtui.observe.snapshot import Lease, LeaseState, Projection, Rate, Study, Trial, TrialState
+from kevtui.screens import opening
 from kevtui.screens.details import DetailsScreen, describe
-from kevtui.screens.help import HelpScreen, help_text, matching
+from kevtui.screens.help import HelpRow, HelpScreen, help_lines, matching
+from kevtui.widgets.line import text_of as line_text
+from kevtui.widgets.text_lines import TextLines
 
 
 @dataclass
@@ -50,11 +55,17 @@ STUDY = Study("r9-4b", TrialState.RUNNING, gpu="H100", bound=Decimal("50.12"), t
 
 
 def text_of(app: App[None]) -> str:
+    if isinstance(app.screen, HelpScreen):
+        return app.screen.query_one(TextLines).text()
     return str(app.screen.query_one(Static).render())
 
 
+def help_text(rows: Iterable[HelpRow]) -> str:
+    return "\n".join(map(line_text, help_lines(rows)))
+
+
 def test_the_help_lists_every_row_once_under_its_group() -> None:
-    text = help_text(KEYS).plain
+    text = help_text(KEYS)
     assert all(text.count(key.text) >= 1 for key in KEYS)
     assert [text.count(f"{group}\n") for group in ("In a panel", "Money", "Panels")] == [1, 1, 1]
     assert "Launch a study  (asks first)" in text
@@ -62,7 +73,7 @@ def test_the_help_lists_every_row_once_under_its_group() -> None:
 
 def test_a_command_without_a_key_says_where_it_is_found() -> None:
     rows = [row for row in BINDINGS if not row.keys]
-    text = help_text(BINDINGS).plain
+    text = help_text(BINDINGS)
     assert rows and all(f"{row.text}  (palette: {row.verb})" in text for row in rows)
 
 
@@ -76,13 +87,64 @@ async def test_help_narrows_as_one_types_scrolls_and_closes() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await app.push_screen(HelpScreen(KEYS))
         await pilot.press("pagedown", "down")
-        assert app.screen.query_one(VerticalScroll).scroll_y == 11
+        assert app.screen.query_one(TextLines).scroll_y == 11
         await pilot.press(*"launch")
         await pilot.pause()
         assert "Launch a study" in text_of(app) and "[panel]" not in text_of(app)
         await pilot.press("escape")
         await pilot.pause()
         assert not isinstance(app.screen, HelpScreen)
+
+
+async def test_the_help_opened_again_begins_anew_and_knows_the_keys_of_now() -> None:
+    async with shown(samples.night()) as it:
+        await it.pilot.press("question_mark", "pagedown", *"zoom")
+        await it.pilot.pause()
+        assert "Go to the next panel" not in it.text()
+        await it.pilot.press("escape")
+        await it.pilot.resize_terminal(100, 30)
+        one = it.screen.bindings[0]
+        it.screen.bindings = (one,)
+        await it.pilot.press("question_mark")
+        await it.pilot.pause()
+        help_screen = it.app.screen
+        assert isinstance(help_screen, HelpScreen)
+        lines = help_screen.query_one(TextLines)
+        assert (help_screen.query_one(Input).value, lines.scroll_y) == ("", 0)
+        assert one.text in lines.text() and len(lines.lines) == 2
+        assert help_screen.size == it.app.size == (100, 30)
+        await it.pilot.press(*"xyz")
+        await it.pilot.pause()
+        assert "no key matches" in it.text()
+
+
+async def test_the_key_pressed_twice_at_once_opens_one_help() -> None:
+    async with shown(samples.night()) as it:
+        it.screen.action_help()
+        it.screen.action_help()
+        await it.pilot.pause()
+        assert len(it.app.screen_stack) == 2
+        await it.pilot.press("escape")
+        assert it.app.screen_stack == [it.screen]
+
+
+async def test_the_help_opened_again_has_the_colours_of_the_theme_of_now() -> None:
+    async with shown(samples.night()) as it:
+        await it.pilot.press("question_mark", "escape")
+        await it.screen.run_action("app.use_theme('light')")
+        await it.pilot.pause()
+        painted = []
+        for dialog in (it.app.get_screen(opening.KEYS), HelpScreen(it.screen.bindings)):
+            await it.app.push_screen(dialog)
+            await it.pilot.pause()
+            painted.append(
+                [
+                    (strip.text, [segment.style for segment in strip])
+                    for strip in it.app.screen._compositor.render_strips()
+                ]
+            )
+            await it.pilot.press("escape")
+        assert it.app.theme == "kev-light" and painted[0] == painted[1]
 
 
 def test_details_show_what_is_missing_as_missing() -> None:

@@ -84,7 +84,7 @@ def following(laid_out: list[str]) -> Iterator[None]:
 
 async def test_what_a_dialog_painted_does_not_stay_in_memory_after_it() -> None:
     async with shown(samples.night()) as it:
-        await it.pilot.press("question_mark")
+        await it.pilot.press("enter")
         painted = [weakref.ref(widget._styles_cache) for widget in it.app.screen.walk_children(with_self=True)]
         assert any(each()._cache for each in painted)
         await it.pilot.press("escape")
