@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,8 +186,14 @@ class KevApp(ThemedApp):
             self._tell_tabs()
             self._open_beside()
         if not gc.isenabled():
-            garbage.settle()
+            self.call_after_refresh(self._settle)
         self._start_others()
+
+    def _settle(self) -> None:
+        """Once the first Snapshot can be seen: read what the first key will need, which would wait for it."""
+        if not gc.isenabled():
+            import_module("kevtui.screens.opening")
+            garbage.settle()
 
     def _take(self, tab: Tab, snapshot: Any) -> None:
         screen = tab.screen

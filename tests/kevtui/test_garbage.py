@@ -3,8 +3,24 @@
 import gc
 import subprocess
 import sys
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
+import sample_snapshots as samples
+from shown_app import PATIENCE, shown
 
 from kevtui import garbage
+
+
+@pytest.fixture
+def searching() -> Iterator[None]:
+    """Afterwards this process searches for garbage as before."""
+    before = gc.get_threshold()
+    yield
+    gc.enable()
+    gc.unfreeze()
+    gc.set_threshold(*before)
 
 
 def make_due(searches: int) -> None:
@@ -45,3 +61,17 @@ assert gc.isenabled() and gc.get_freeze_count() > 0
 assert not whole, whole
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.usefixtures("searching")
+async def test_once_something_is_seen_what_the_first_key_opens_is_read_and_stays() -> None:
+    opened = "kevtui.screens.opening"
+    gc.disable()
+    with patch.dict(sys.modules):
+        sys.modules.pop(opened, None)
+        async with shown(samples.night()) as it:
+            for _ in range(PATIENCE):
+                if gc.isenabled():
+                    break
+                await it.pilot.pause(0.01)
+            assert gc.isenabled() and opened in sys.modules
