@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 SAMPLE_EVERY_S = 5.0
 
 MOST_NAMED = 8
-MOST_LATE = 64
 """Damaged lines named one by one; the rest are counted."""
+
+MOST_LATE = 64
+"""Metrics of no known attempt that may come late in a row; more of them are a continuation."""
 
 
 @dataclass(slots=True)

@@ -366,43 +366,6 @@ def test_a_plan_with_a_key_given_twice_is_refused_with_its_lines(tmp_path: Path)
     assert "[0].lr: given twice, on lines 2 and 3" in problem.message
 
 
-def test_an_exclude_file_with_converted_line_endings_is_refused_by_that_name(tmp_path: Path) -> None:
-    path = write_spec(write_checkout(tmp_path), SPEC)
-    excluded = tmp_path / "experiments" / "round201" / "leave-out.json"
-    excluded.write_bytes(excluded.read_bytes().replace(b"\n", b"\r\n"))
-    (problem,) = validate(path, tmp_path).of(Severity.PROBLEM)
-    assert (problem.code, "line endings" in problem.message) == ("changed-file", True)
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "leave-out.json: empty"),
-        (b'{"ids": ["street/9", 7]}', "ids[1]: should be text, not 7"),
-        (b'{"ids": ["street/9"], "ids": []}', "'ids' is given twice"),
-        (b'{"sources": 0}', "sources: should be a list of names"),
-        (b'"street/9"', "holds neither a list"),
-        (b"[18446744073709551617]", "[0]: should be text, not 18446744073709551617"),
-        (b'{"Ids": ["street/9"]}', None),
-        (b"[]", None),
-        (b'{"salt": 3, "tasks": ["colour"]}', ""),
-    ],
-)
-def test_an_exclude_file_is_read_before_its_hash_is_registered(
-    tmp_path: Path, content: bytes, said: str | None
-) -> None:
-    path, key = write_checkout(tmp_path), "rule.panels.street.exclude_file.path"
-    (tmp_path / "experiments" / "round201" / "leave-out.json").write_bytes(content)
-    spec = changed(SPEC, *STREET, "exclude_file", "sha256", to=hashlib.sha256(content).hexdigest())
-    result = validate(write_spec(path, spec), tmp_path)
-    if said:
-        (problem,) = result.of(Severity.PROBLEM)
-        assert (problem.code, format_path(problem.where)) == ("damaged-file", key) and said in problem.message
-    else:
-        assert result.ok
-        assert (("empty-exclusions", key) in found(result, Severity.WARNING)) == (said is None)
-
-
 def test_a_file_named_after_another_round_is_warned_about(checkout: Path, tmp_path: Path) -> None:
     result = validate(write_spec(tmp_path / "r202.json", SPEC), checkout)
     assert ("other-round", "round") in found(result, Severity.WARNING)
