@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import inf
@@ -12,17 +11,16 @@ from typing import TYPE_CHECKING
 from kev.errors import DamagedFile, NotFound
 from kev.files import UTF16_BOMS
 from kevtui.observe import step_lines
-from kevtui.observe.derive import MOST_SAMPLES, MeasuredRate, Sample, rate_from_samples
+from kevtui.observe.derive import MeasuredRate, Sample, rate_from_samples
 from kevtui.observe.health import ARRIVAL_LEAST_S, METRICS_LEAST_S, Health
 from kevtui.observe.history import History
 from kevtui.observe.lister import Signature
 from kevtui.observe.log_tail import LogTail, OpenTail, Tailing
+from kevtui.observe.newest import NewestSamples
 from kevtui.observe.records_cache import reason_of
 
 if TYPE_CHECKING:
     from kev.records.step_metrics import StepMetrics
-
-SAMPLE_EVERY_S = 5.0
 
 MOST_NAMED = 8
 """Damaged lines named one by one; the rest are counted."""
@@ -60,8 +58,8 @@ class TrialLog:
     _signatures: dict[str, Signature] = field(default_factory=dict)
     _log: Tailing | None = None
     _metrics: Tailing | None = None
-    _arrivals: deque[Sample] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
-    _timed: deque[Sample] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
+    _arrivals: NewestSamples = field(default_factory=NewestSamples)
+    _timed: NewestSamples = field(default_factory=NewestSamples)
     _rank: int | None = None
     """The rank whose metrics are drawn; None while there are none, and the log's own lines are drawn."""
     _last_metric: tuple[int, float] | None = None
@@ -180,9 +178,9 @@ class TrialLog:
             # Lines that were there when we came have no arrival; the next one is measured from itself.
             return
         self.progress.step_seen_at = now
-        if self._arrivals and step <= self._arrivals[-1].step:
+        if (last := self._arrivals.last) is not None and step <= last.step:
             self._arrivals.clear()
-        _append(self._arrivals, Sample(monotonic, step))
+        self._arrivals.append(Sample(monotonic, step))
         if self._rank is None:
             self.health.at_step(monotonic, step, least_s=ARRIVAL_LEAST_S)
 
@@ -245,11 +243,11 @@ class TrialLog:
             self.history.insert(point.step, None if point.loss is None else float(point.loss), t)
             return
         self._attempt = point.attempt
-        if self._timed and (point.step <= self._timed[-1].step or t <= self._timed[-1].t):
+        if (last := self._timed.last) is not None and (point.step <= last.step or t <= last.t):
             # A continuation, or a clock set back: times before and after it do not belong together.
             self._timed.clear()
             self.health.clear()
-        _append(self._timed, Sample(t, point.step))
+        self._timed.append(Sample(t, point.step))
         self._follow_health(point, t)
         self._last_metric = (point.step, t)
         loss = None if point.loss is None else float(point.loss)
@@ -298,10 +296,3 @@ class TrialLog:
             return
         more = self._damaged_lines - len(self._damage)
         self.findings["metrics.jsonl"] = "; ".join(self._damage) + (f"; and {more:,} more lines" if more else "")
-
-
-def _append(samples: deque[Sample], sample: Sample) -> None:
-    """Keep samples a few seconds apart, so that a fixed number of them spans the window a rate is measured over."""
-    if len(samples) > 1 and samples[-1].t - samples[-2].t < SAMPLE_EVERY_S:
-        samples.pop()
-    samples.append(sample)

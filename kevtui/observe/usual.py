@@ -5,10 +5,11 @@ between; nothing is called unusual before enough of them are known; and what is 
 over, measured against what was usual before it began.
 """
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
+
+from kevtui.observe.newest import NewestFigures
 
 KEPT: Final = 64
 """Figures before the newest ones, whose median is the usual one."""
@@ -37,8 +38,7 @@ class Usual:
 
     def __init__(self, *, limit: float, back: float) -> None:
         self._limit, self._back = limit, back
-        self._older: deque[float] = deque(maxlen=KEPT)
-        self._recent: deque[float] = deque(maxlen=RECENT)
+        self._older, self._recent = NewestFigures(KEPT), NewestFigures(RECENT)
         self._usual: float | None = None
         self._renewed_in = 0
         self.departure: Departure | None = None
@@ -47,7 +47,7 @@ class Usual:
         """One more figure, of `step`."""
         if len(self._recent) == RECENT and self.departure is None:
             # While it departs, nothing of it becomes usual.
-            self._older.append(self._recent[0])
+            self._older.append(self._recent.oldest)
             self._renew()
         self._recent.append(value)
         if self._usual is None or len(self._recent) < RECENT:
