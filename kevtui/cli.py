@@ -32,17 +32,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _may_hang(arguments: argparse.Namespace) -> bool:
-    """Whether what is looked at lies on a volume of another machine."""
-    if arguments.command not in LOOKING or os.environ.get("TEXTUAL_DRIVER"):
+    """Whether this only looks at what lies on a volume of another machine, and may be left whatever it waits for."""
+    if arguments.command not in (*LOOKING, "act") or os.environ.get("TEXTUAL_DRIVER"):
         return False  # the screen that goes to a browser ends with its pipe
-    from kevtui.observe.mounts import read_table, shared_on_the_way
+    from kevtui.observe.mounts import LOCKLESS, SHARED, read_table, shared_on_the_way
 
     root = getattr(arguments, "root", None) or Path()
     named = [getattr(arguments, "session", None), getattr(arguments, "leases", None), *getattr(arguments, "others", ())]
     table = read_table()
-    return any(
-        shared_on_the_way(place, table) for place in (root, root / "runs", *(Path(each) for each in named if each))
-    )
+    places = (root, root / "runs", *(Path(each) for each in named if each))
+    # An action only looks where no lock is taken: it is refused there.
+    kinds = LOCKLESS if arguments.command == "act" else SHARED
+    return any(shared_on_the_way(place, table) in kinds for place in places)
 
 
 def _told(arguments: argparse.Namespace, parser: "Parser") -> int:

@@ -144,12 +144,14 @@ def test_what_lies_on_the_way_is_found_without_entering_it(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "apart"),
-    [(["session", ".", "--once"], True), (["status", "."], True), (["doctor"], True), (["record", "."], True),
-     (["act", "validate", "r1"], False), (["completion", "bash"], False)],
+    ("kind", "arguments", "apart"),
+    [("nfs", ["session", ".", "--once"], True), ("nfs", ["status", "."], True), ("nfs", ["doctor"], True),
+     ("nfs", ["record", "."], True), ("nfs", ["completion", "bash"], False),
+     # What acts must not be left behind; where there are no locks nothing acts.
+     ("nfs", ["act", "validate", "r1"], False), ("fuse.sshfs", ["act", "validate", "r1"], True)],
 )  # fmt: skip
 def test_what_only_looks_is_done_apart_where_another_machine_has_the_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], apart: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, arguments: list[str], apart: bool
 ) -> None:
     (tmp_path / "runs").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -157,6 +159,6 @@ def test_what_only_looks_is_done_apart_where_another_machine_has_the_files(
     run: list[object] = []
     monkeypatch.setattr(stand_in, "run", lambda work: run.append(work) or 0)
     assert cli.main(arguments) == 0 and run == []
-    monkeypatch.setattr(mounts, "read_table", lambda: f"host:/x {tmp_path} fuse.sshfs rw 0 0\n")
+    monkeypatch.setattr(mounts, "read_table", lambda: f"host:/x {tmp_path} {kind} rw 0 0\n")
     assert cli.main(arguments) == 0
     assert len(run) == apart

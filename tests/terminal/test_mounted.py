@@ -169,6 +169,20 @@ def test_leaving_gives_the_prompt_back_while_the_link_hangs(
                 mount.wire.open.set()
 
 
+def test_an_action_that_could_only_be_refused_can_be_left_while_the_link_hangs(
+    files: SessionFiles, tmp_path: Path
+) -> None:
+    with mounted(files, tmp_path) as mount:
+        command = [sys.executable, "-m", "kevtui", "act", "launch", "r1", "--root", str(mount.here), "--yes"]
+        mount.wire.open.clear()
+        acting = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(REPOSITORY)})
+        with pytest.raises(subprocess.TimeoutExpired):
+            acting.wait(5)
+        acting.send_signal(signal.SIGINT)
+        assert acting.wait(10) == 128 + signal.SIGINT
+        mount.wire.open.set()
+
+
 def test_a_dead_mount_an_unmounted_one_and_one_that_is_back(
     files: SessionFiles, tmp_path: Path, dashboard: Start
 ) -> None:
